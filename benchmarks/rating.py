@@ -22,7 +22,7 @@ import httpx
 import numpy as np
 
 from mmerg.rating.page import FOLDER
-from mmerg.rating.score import two_way
+from mmerg.rating.score import estimate_mean
 from mmerg.rating.study import read_links, read_study
 from tests.rating.parts import study
 
@@ -43,7 +43,7 @@ def measure_coverage(dialogues: int, raters: int, *spread: float) -> float:
         shapes = ((dialogues, 1), (1, raters), (dialogues, raters))
         parts = [random.normal(0, sd, shape) for sd, shape in zip(spread, shapes, strict=True)]
         values = 3 + parts[0] + parts[1] + parts[2]
-        score, _ = two_way("mean", values, list(map(str, range(dialogues))), 200, 0, (-99, 99))
+        score, _ = estimate_mean("mean", values, list(map(str, range(dialogues))), 200, 0, (-99, 99))
         covered += score.interval is not None and score.interval[0] <= 3 <= score.interval[1]
     return covered / STUDIES_PER_CASE
 

@@ -54,7 +54,7 @@ def main() -> int:
         folder, *others = map(Path, paths or ["."])
         match action:
             case "new":
-                return launch.new(settings, folder, others)
+                return launch.create(settings, folder, others)
             case "plan":
                 return power.plan(settings)
             case "import":

@@ -32,11 +32,11 @@ from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 SAMPLES = 4
 NAME = "qwen2.5vl-7b@likert"
-serving = partial(scripted_ollama, digest="e" * 64)  # another model than the one that wrote the runs' replies
+serving = partial(scripted_ollama, digest="e" * 64)  # not the model that wrote the replies of the runs
 
 
 def answer(body: dict[str, Any]) -> str:
-    """A verdict that follows from the request alone."""
+    """A verdict that depends on the request alone."""
     mark = int(hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(), 16)
     if "better" in class_names(body["format"]["properties"]):
         return json.dumps({"reason": f"r{mark % 97}", "better": ("Reply 1", "Reply 2", "tie")[mark % 3]})
@@ -44,7 +44,7 @@ def answer(body: dict[str, Any]) -> str:
 
 
 class Judged:
-    """Two runs and a folder of judgings; calling it judges one or both."""
+    """Two runs and the folder of their judgings. A call judges the given runs."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder, self.url = folder, url
@@ -62,9 +62,9 @@ class Judged:
         self.settings = (f"backend.hosts=[{url}]", f"runs={folder}/runs", "backbone=qwen2.5vl-7b")
 
     def __call__(self, *more: str | Path) -> subprocess.CompletedProcess[str]:
-        """The command with these folders and settings, in this process."""
-        folders = [one for one in more if isinstance(one, Path)]
-        settings = [one for one in more if isinstance(one, str)]
+        """Runs the command with these folders and settings, in this process."""
+        folders = [argument for argument in more if isinstance(argument, Path)]
+        settings = [argument for argument in more if isinstance(argument, str)]
 
         def job() -> int:
             return launch(parse(compose_config(*self.settings, *settings, name="judge"), JudgeSettings), folders)
@@ -103,7 +103,7 @@ def judged(tmp_path: Path, server: ScriptedOllama) -> Judged:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
-    """Two runs, one rated and both compared, and their judge's server; not to be changed."""
+    """Two runs, of which the first is rated and both are compared. Tests must not change them."""
     with serving(answer=answer) as server:
         judged = Judged(tmp_path_factory.mktemp("whole"), server.url)
         done = judged(judged.a)
@@ -115,14 +115,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         yield judged
 
 
-def test_ratings_are_in_the_run_and_in_a_folder(whole: Judged) -> None:
+def test_ratings_are_written_to_the_run_and_to_the_folder_of_the_judging(whole: Judged) -> None:
     judgement = whole.rated()
     assert (whole.judging() / "judgement.json").read_bytes() == whole.judgement()
     assert (judgement.n, judgement.no_reply, judgement.failed, judgement.unjudged) == (SAMPLES + 1, 1, 0, 0)
     assert (judgement.verdicts, judgement.unusable) == (3 * SAMPLES, 0)
     given = [v.score for sample in whole.verdicts() for v in sample.verdicts if v.aspect == "empathy"]
     judged_sum = sum(score or 0 for score in given)
-    assert judgement.scores["empathy"].value == (judged_sum + 1) / (SAMPLES + 1)  # a failed reply has the lowest mark
+    assert judgement.scores["empathy"].value == (judged_sum + 1) / (SAMPLES + 1)  # a failed sample gets the lowest
     assert list(judgement.scores) == ["empathy", "coherence", "fluency"]
     assert judgement.scores["fluency"].why == "no interval: fewer than 10 dialogues"
     manifest = read_any_manifest(whole.judging())
@@ -139,8 +139,10 @@ def test_a_report_shows_the_ratings(whole: Judged, tmp_path: Path) -> None:
         assert f"{score.value:.2f}<small>{name}</small>" in tile
 
 
-def test_a_judge_that_wrote_the_replies_is_refused_unless_asked_for(judged: Judged, server: ScriptedOllama) -> None:
-    """The server's model has another name than the run's, and the same digest."""
+def test_a_judge_that_wrote_the_replies_is_refused_unless_own_replies_is_set(
+    judged: Judged, server: ScriptedOllama
+) -> None:
+    """The server's model has the digest of the run's model, but another name."""
     edit(judged.a, lambda manifest: manifest["engine"].update(digest="e" * 64))
     pair = (judged.b, judged.a, "judge=pairwise")
     refused = judged(*pair)
@@ -249,7 +251,7 @@ def test_repeats_use_other_seeds_and_settings_are_in_the_signature(judged: Judge
 def test_wrong_arguments_are_refused(whole: Judged, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     other = build_run(tmp_path / "other", [result("d0/4")], identity="other")
     known = {"a": whole.a, "other": other, "nowhere": tmp_path / "nowhere"}
-    done = whole(*(known.get(one, one) for one in arguments))
+    done = whole(*(known.get(argument, argument) for argument in arguments))
     assert done.returncode == 2
     assert message in done.stderr
 
@@ -259,8 +261,8 @@ def test_a_small_model_judges(tmp_path: Path) -> None:
         pytest.skip("needs the extra embedded")
     tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
     run = build_run(tmp_path / "run", [result("d0/4", "Oh no, again?")])
-    words = ("backend=embedded", tiny, f"runs={tmp_path}/runs", f"cache_dir={tmp_path}/cache")
-    assert launch(parse(compose_config(*words, name="judge"), JudgeSettings), [run]) == 0
+    settings = ("backend=embedded", tiny, f"runs={tmp_path}/runs", f"cache_dir={tmp_path}/cache")
+    assert launch(parse(compose_config(*settings, name="judge"), JudgeSettings), [run]) == 0
     judgement = read_judgements(run)["smollm2-135m@likert"]
     assert (judgement.n, judgement.verdicts) == (1, 3)
     assert sum(score.n for score in judgement.scores.values()) == judgement.verdicts - judgement.unusable

@@ -34,14 +34,8 @@ AGAIN = "run it again with another runs=…: its calls and frames come from the 
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What the agents saw and gave in the first pass of a sample.
-
-    Attributes:
-        started: the first event of the sample.
-        state: the state after the pass, without images.
-        images: the hashes of the images that were sent.
-        source_outputs: by symbol.
-    """
+    """What the agents saw and gave in the first pass of a sample. state: after the pass, without images. images: the
+    hashes of those sent. source_outputs: by symbol."""
 
     started: events.SampleStarted
     state: State

@@ -54,16 +54,9 @@ def launch(
     hosts: Sequence[str] = (),
     calibrate: Path | None = None,
 ) -> int:
-    """Measures the checks of a run on `n` samples, drawn with the seed, and writes the scores to the run folder.
-
-    Args:
-        forms: the forms of checks to measure.
-        kinds: the kinds of faults to plant.
-        hosts: replace those of the run.
-        calibrate: the file to which the chosen auditor is written, if any.
-
-    Returns 0, or 1 if calls failed for some samples. Raises MmergError if the run, an option or the server cannot be
-    used."""
+    """Measures the checks of a run on `n` samples, drawn with the seed, and writes the scores to the run folder. With
+    `calibrate`, also writes the chosen auditor to that file. hosts: replace those of the run. Returns 0, or 1 if calls
+    failed for some samples. Raises MmergError if the run, an option or the server cannot be used."""
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)

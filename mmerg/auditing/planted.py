@@ -20,15 +20,10 @@ PLANTED = "planted.json"
 
 
 class PlantedFaults(Record):
-    """What `mmerg audit` measured.
-
-    Attributes:
-        failed: the number of samples on which a call failed; nothing else includes them.
-        aucs: by "stage form" and kind of fault, over all dialogues.
-        checks: by "stage form", with threshold and scores from the two halves of the dialogues.
-        wholes: by form, the checks of all stages together.
-        identity, results: the state of the run (see `Scores`).
-    """
+    """What `mmerg audit` measured. aucs: by "stage form" and kind of fault, over all dialogues. checks: by "stage
+    form", with threshold and scores from the two halves of the dialogues. wholes: by form, the checks of all stages
+    together. failed: the number of samples on which a call failed; nothing else includes them. identity, results: the
+    state of the run (see `Scores`)."""
 
     run: str
     auditor: str

@@ -21,14 +21,9 @@ PARTS = {"wrong forecasts": "π", "sensitivity": "s", "specificity": "p", "mende
 
 
 class Worth(Record):
-    """The worth of a run's audit loop.
-
-    Attributes:
-        shares: those of `PARTS` for which the run has passes.
-        observed: how many of a hundred forecasts became right, minus those that became wrong, from the first to the
-            selected pass.
-        tokens: the tokens of audits and reruns, per sample.
-    """
+    """The worth of a run's audit loop. shares: those of `PARTS` for which the run has passes. observed: how many of a
+    hundred forecasts became right, minus those that became wrong, from the first to the selected pass. tokens: those of
+    audits and reruns, per sample."""
 
     shares: dict[str, Measure]
     observed: float

@@ -47,14 +47,8 @@ def build_judge_system(rubric: RubricSettings) -> System:
 
 @dataclass(frozen=True)
 class Judge:
-    """A judge of items.
-
-    Attributes:
-        prompts: the prompts of the judge's system.
-        sampling: with the seed of the first repeat; each later repeat adds 1 to it.
-        replies: how many replies an item has: 1 to rate, 2 to compare.
-        repeats: how often each question is asked.
-    """
+    """A judge of items. sampling: with the seed of the first repeat; each later repeat adds 1 to it. replies: how many
+    an item has, 1 to rate or 2 to compare. repeats: how often each question is asked."""
 
     prompts: Prompts
     sampling: Sampling

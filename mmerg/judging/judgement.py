@@ -75,15 +75,9 @@ class Judgement(_JudgingRecord):
 
 
 class Match(_JudgingRecord):
-    """The comparison of run A with run B.
-
-    Attributes:
-        replies: the digest of each run's replies.
-        self_judged: the runs whose replies the judge wrote.
-        aspects: the scores by aspect (see `score_preferences`).
-        overall: the scores over all aspects.
-        signs: the sign tests by aspect.
-    """
+    """The comparison of run A with run B. replies: the digests of their replies. self_judged: the runs whose replies
+    the judge wrote. aspects, overall: the scores by aspect and over all (see `score_preferences`). signs: the sign
+    tests by aspect."""
 
     runs: tuple[str, str]
     replies: tuple[str, str]
@@ -140,18 +134,19 @@ def judgement_file(name: str) -> str:
     return f"judgement-{name}.json"
 
 
-def write_beside(run: Path, judgement: Judgement) -> Judgement | None:
-    """Writes a judgement beside its run, and returns None. If the file there has a judgement of the same replies with
-    more samples, keeps and returns that one: a trial with limit=2 must not replace the scores of a whole run."""
+def write_beside(run: Path, judgement: Judgement) -> str:
+    """Writes a judgement beside its run. If the file there has a judgement of the same replies with more samples, keeps
+    that one and returns a note: a trial with limit=2 must not replace the scores of a whole run."""
     file = run / judgement_file(judgement.name)
     try:
         existing = read_record(file, Judgement)
     except (OSError, ValueError):  # missing, damaged or of another version
         existing = None
     if existing and existing.replies == judgement.replies and existing.n > judgement.n:
-        return existing
+        note = f"{file} is unchanged: its judgement has {existing.n} samples, this one {judgement.n}."
+        return f"{note} To replace it, judge as many samples, or remove it and repeat this command."
     write_record(file, judgement)
-    return None
+    return ""
 
 
 def _refuse_stale(run: Path, replies: str, file: Path, arguments: str) -> None:

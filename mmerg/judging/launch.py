@@ -18,15 +18,7 @@ from mmerg.experiment.session import new_session
 from mmerg.experiment.work import DRY_RUN, run_items, select_pending
 from mmerg.judging.items import JudgingSet, select_items
 from mmerg.judging.judge import Judge, build_judge_system
-from mmerg.judging.judgement import (
-    JUDGEMENT,
-    VERDICTS,
-    Judgement,
-    Match,
-    digest_replies,
-    judgement_file,
-    write_beside,
-)
+from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, digest_replies, write_beside
 from mmerg.judging.metrics import run_sign_tests, score_preferences, score_ratings
 from mmerg.judging.tables import tabulate_match, tabulate_ratings
 from mmerg.runs.folder import Folder
@@ -159,10 +151,7 @@ class Judging:
         write_record(path / JUDGEMENT, scores)
         for part in tabulate_match(scores) if isinstance(scores, Match) else tabulate_ratings(scores):
             out.print(part)
-        dry = self.backbone.dry
-        if isinstance(scores, Judgement) and not dry and (larger := write_beside(runs[0].path, scores)):
-            note = f"{runs[0].path / judgement_file(scores.name)} is unchanged: its judgement has {larger.n} samples,"
-            note += f" this one {scores.n}. To replace it, judge as many samples, or remove it and repeat this command."
+        if isinstance(scores, Judgement) and not self.backbone.dry and (note := write_beside(runs[0].path, scores)):
             out.print(escape(note), soft_wrap=True)
         if failed := failures(verdicts):
             out.print(failed)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
-from mmerg.rating.rated import PeopleRatings, read_rated
+from mmerg.rating.people import PeopleRatings, read_people_ratings
 from mmerg.runs.manifest import JudgingManifest, Manifest, RunRef, read_manifest
 from mmerg.scoring.score import Score, Scores, read_scores
 
@@ -46,7 +46,7 @@ def read_table_run(path: Path) -> TableRun:
     read."""
     manifest = read_manifest(path)
     scores = read_scores(path, manifest.identity)
-    return TableRun(path, manifest, scores, read_judgements(path), read_rated(path))
+    return TableRun(path, manifest, scores, read_judgements(path), read_people_ratings(path))
 
 
 def select_judge(runs: Sequence[TableRun], judge: str) -> list[TableRun]:

@@ -1,8 +1,8 @@
-"""Agreement of raters, from numbers of shape [items, raters] with NaN for missing ratings.
+"""Coefficients of agreement between raters. Ratings are numbers of shape [items, raters], with NaN if missing.
 
 Krippendorff's alpha (Content Analysis, 2018, chapter 12) and Gwet's AC2 (Handbook of Inter-Rater Reliability, 2014,
-chapters 2 to 5) are functions of item indices, so that a bootstrap is quick. AC2 stays high where nearly all ratings
-are the same.
+chapters 2 to 5) are prepared once and then give the value for any item indices, which makes a bootstrap quick. AC2
+stays high if nearly all ratings are the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ Level = Literal["nominal", "ordinal"]
 
 
 def count_labels(ratings: Floats, points: Sequence[float]) -> Floats:
-    """How often each item got each point of the scale, shape [items, points]."""
+    """Counts how often each item got each point of the scale, shape [items, points]."""
     return np.array((ratings[:, :, None] == np.array(points)).sum(axis=1), float)
 
 
-def alpha(ratings: Floats, points: Sequence[float], level: Level) -> Callable[[Indices], float]:
-    """Krippendorff's alpha of the items with these indices; NaN if all ratings are the same or none are paired. points:
-    the scale in order."""
+def krippendorff_alpha(ratings: Floats, points: Sequence[float], level: Level) -> Callable[[Indices], float]:
+    """Prepares Krippendorff's alpha. Returns a function of item indices; its value is NaN if all ratings are the same,
+    or no item has two. points: the scale in order."""
     counts = count_labels(ratings, points)
     pairs = counts[:, :, None] * (counts[:, None, :] - np.eye(len(points)))
     pairs /= np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]
@@ -39,8 +39,9 @@ def alpha(ratings: Floats, points: Sequence[float], level: Level) -> Callable[[I
     return value
 
 
-def ac2(ratings: Floats, points: Sequence[float]) -> Callable[[Indices], float]:
-    """Gwet's AC2 with ordinal weights of the items with these indices; NaN if none has two ratings."""
+def gwet_ac2(ratings: Floats, points: Sequence[float]) -> Callable[[Indices], float]:
+    """Prepares Gwet's AC2 with ordinal weights. Returns a function of item indices; its value is NaN if no item has two
+    ratings. points: the scale in order."""
     counts, q = count_labels(ratings, points), len(points)
     sizes = counts.sum(axis=1)
     apart = np.abs(np.subtract.outer(range(q), range(q)))
@@ -73,8 +74,8 @@ def icc(ratings: Floats) -> float:
     return (rows - error) / average if average else nan
 
 
-def kappa(a: Floats, b: Floats) -> float:
-    """Cohen's kappa of two raters with quadratic weights, shape [items] each; NaN if both gave a single label (Cohen
-    1968). Points of the scale are equally far apart."""
+def weighted_kappa(a: Floats, b: Floats) -> float:
+    """Cohen's kappa with quadratic weights (Cohen 1968), which takes the points of the scale as equally far apart. a,
+    b: the ratings of two raters, shape [items]. NaN if both gave only one and the same rating."""
     expected = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2) if len(a) else 0.0
     return 1 - float(((a - b) ** 2).mean()) / expected if expected else nan

@@ -1,7 +1,7 @@
 """The answers of a study as a data frame, each with its item; and statistics of each rater.
 
 answers = StudyAnswers(log, read_key(folder))
-answers.matrix("empathy", answers.raters)    # a row an item, a column a rater
+answers.matrix("empathy", answers.raters)    # a row per item, a column per rater
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mmerg.rating.form import CANNOT, SUBMIT, Point
-from mmerg.rating.store import AGAIN, Log, as_drawn
+from mmerg.rating.store import AGAIN, RatingLog, to_item_order
 from mmerg.rating.study import Key
 from mmerg.storage.record import Record
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 NUMBERS: dict[Point | str, float] = {"first": 1.0, "tie": 0.0, "second": -1.0}
 
 
-class RaterFacts(Record):
-    """silent, loud: checks failed, and checks answered. same: of `repeats` second answers, the share (%) equal to the
-    first. seconds: the median per item. straight: the share (%) of items with the same answer to all questions.
-    browsers: how many used the link."""
+class RaterStatistics(Record):
+    """Statistics of a rater. items: rated ones, without checks and repeats. silent, loud: how many of these checks the
+    rater failed, and how many they answered. repeats: second answers to a question on an item. same: the share (%) of
+    them that are equal to the first answer. seconds: the median per item. straight: the share (%) of items with the
+    same answer to all questions. cannot: answers "cannot judge". browsers: how many used the rater's link."""
 
     items: int
     silent: tuple[int, int]
@@ -38,42 +39,53 @@ class RaterFacts(Record):
 
 
 class StudyAnswers:
-    """frame: a row per answer to a question, without practice, with the item as drawn. number: the point; of pairs 1, 0
-    or -1 if the first reply is better, neither, or the second; NaN for "cannot judge". wrong: of a check. items: those
-    that are no checks. raters: all who rated any of these."""
+    """The answers of a study.
 
-    def __init__(self, log: Log, key: Key) -> None:
+    Attributes:
+        frame: a row per answer to a question, without practice. Its column `value` is relative to the item's order of
+            replies, not to the order shown. `number` is the point of the scale; for pairs 1, 0 or -1 if the first reply
+            is better, neither, or the second; NaN for "cannot judge". `wrong` is true for the wrong answer to a check.
+        items: the items that are no checks, by code.
+        rated: the rows of `frame` on these items, without second answers.
+        raters: everyone who rated any of these items.
+    """
+
+    def __init__(self, log: RatingLog, key: Key) -> None:
         from pandas import DataFrame
 
         self.log, self.key, self.form = log, key, log.study.form
         self.items = {code: item for code, item in key.items.items() if item.candidates}
         submits = [entry for entry in log.entries if entry.question == SUBMIT]
         seconds = {(entry.rater, entry.place): entry.ms / 1000 for entry in submits}
-        refused = {(entry.rater, entry.place) for entry in submits if entry.value == AGAIN}
+        asked_again = {(entry.rater, entry.place) for entry in submits if entry.value == AGAIN}
         rows = []
-        for at, given in sorted(log.answers.items()):
-            shown = log.shown(*at)
+        for (rater, place), answers in sorted(log.answers.items()):
+            shown = log.get_shown(rater, place)
             item = key.items.get(shown.item)
-            for question in self.form.questions if item else ():
-                if question in given and item:
-                    value = as_drawn(given[question], shown)
-                    expected = item.expect.get(question, (value,))
-                    rows.append(
-                        {
-                            **dict(zip(("rater", "place"), at, strict=True)),
-                            **shown.model_dump(),
-                            **item.model_dump(include={"sample", "dialogue", "loud"}),
-                            "check": not item.candidates,
-                            "a": item.candidates[0] if item.candidates else None,
-                            "b": item.candidates[1] if item.candidates[1:] else None,
-                            "question": question,
-                            "value": value,
-                            "number": NUMBERS.get(value, None if isinstance(value, str) else float(value)),
-                            "wrong": value not in expected or at in refused,
-                            "seconds": seconds.get(at),
-                        }
-                    )
-        columns = ("rater", "item", "question", "check", "again", "number")  # of a study without answers
+            if item is None:  # practice
+                continue
+            for question in self.form.questions:
+                if question not in answers:
+                    continue
+                value = to_item_order(answers[question], shown)
+                expected = item.expect.get(question, (value,))
+                rows.append(
+                    {
+                        "rater": rater,
+                        "place": place,
+                        **shown.model_dump(),
+                        **item.model_dump(include={"sample", "dialogue", "loud"}),
+                        "check": not item.candidates,
+                        "a": item.candidates[0] if item.candidates else None,
+                        "b": item.candidates[1] if item.candidates[1:] else None,
+                        "question": question,
+                        "value": value,
+                        "number": NUMBERS.get(value, None if isinstance(value, str) else float(value)),
+                        "wrong": value not in expected or (rater, place) in asked_again,
+                        "seconds": seconds.get((rater, place)),
+                    }
+                )
+        columns = ("rater", "item", "question", "check", "again", "number")  # those needed if there are no answers
         self.frame = DataFrame(rows) if rows else DataFrame(columns=columns)
         self.rated = self.frame[~(self.frame.check | self.frame.again).astype(bool)]
         self.raters = [rater for rater in log.orders if rater in set(self.rated.rater)]
@@ -83,27 +95,27 @@ class StudyAnswers:
         return sorted(NUMBERS.get(point, point) for point in self.form.questions[question].points)  # type: ignore[arg-type]
 
     def matrix(self, question: str, raters: Sequence[str], *candidates: int) -> DataFrame:
-        """Ratings, shape [items, raters], NaN if missing; only of items with the replies of these candidates, if any
-        are named. The index has dialogue and sample, or dialogue and item."""
-        of = self.rated[self.rated.question == question]
+        """The ratings, shape [items, raters], with NaN if missing. If candidates are given, only of items with their
+        replies. The index is dialogue and item; with candidates, dialogue and sample."""
+        rows = self.rated[self.rated.question == question]
         for column, candidate in zip("ab", candidates, strict=False):
-            of = of[of[column] == candidate]
+            rows = rows[rows[column] == candidate]
         index = ["dialogue", "sample" if candidates else "item"]
-        return of.pivot(index=index, columns="rater", values="number").reindex(columns=list(raters)).astype(float)
+        return rows.pivot(index=index, columns="rater", values="number").reindex(columns=list(raters)).astype(float)
 
-    def facts(self, rater: str, max_failed: float) -> RaterFacts:
-        """The statistics of a rater, who passes if at most this share of checks failed."""
+    def measure_rater(self, rater: str, max_failed: float) -> RaterStatistics:
+        """The statistics of a rater. max_failed: the share of checks (0 to 1) that a rater who passes may fail."""
         frame = self.frame[self.frame.rater == rater]
         rated = self.rated[self.rated.rater == rater]
         checks = frame[frame.check].groupby("place").agg(loud=("loud", "first"), wrong=("wrong", "any"))
         failed = checks.groupby("loud").wrong.agg(["sum", "count"]).reindex([False, True], fill_value=0)
-        silent, loud = ((int(had), int(of)) for had, of in failed.to_numpy())
+        silent, loud = ((int(wrong), int(answered)) for wrong, answered in failed.to_numpy())
         repeats = frame[frame.again].merge(rated, on=["item", "question"])
         same = repeats.value_x == repeats.value_y
         times = frame.groupby("place").seconds.first().median()
         answers = rated.groupby("place").value.agg(["nunique", "count"])
         browsers = {entry.browser for entry in self.log.entries if entry.rater == rater and entry.browser}
-        return RaterFacts(
+        return RaterStatistics(
             items=len(answers),
             silent=silent,
             loud=loud,

@@ -1,4 +1,4 @@
-"""A form: the questions of a study, their scales, and what raters read first. conf/rating/likert.yaml is an example."""
+"""The form of a study: its questions, their scales, and what raters read first. See conf/rating/likert.yaml."""
 
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -13,12 +13,14 @@ from mmerg.storage.record import Record
 
 Choice = Literal["first", "tie", "second"]
 Point = int | Choice
-CANNOT, COMMENT, SUBMIT, CONSENT, TAKE = "cannot", "comment", "submit", "consent", "take"  # entries besides answers
+CANNOT = "cannot"  # an answer to a question besides the points of its scale
+COMMENT, SUBMIT, CONSENT, TAKE = "comment", "submit", "consent", "take"  # entries besides answers
 RESERVED = {COMMENT, SUBMIT, CONSENT, TAKE}
 
 
 class Question(Record):
-    """ask: its text. points: the scale in order, each point with its anchor text."""
+    """A question on each item. ask: its text. points: the scale in order, each point with the text that describes
+    it."""
 
     ask: str
     points: Annotated[dict[Point, str], Field(min_length=2)]
@@ -31,17 +33,18 @@ class BadReply(Record):
     fails: tuple[str, ...]
 
 
-class Gold(Record):
-    """Checks. scrambled: the questions on which a reply with its words in random order must score low. note: shown to a
-    rater who fails a loud check."""
+class GoldChecks(Record):
+    """Checks of attention: bad replies, which a rater must score low. scrambled: the questions on which a reply with
+    its words in random order must score low. written: other bad replies. note: shown to a rater who fails a loud
+    check."""
 
     scrambled: tuple[str, ...] = ()
     written: tuple[BadReply, ...] = ()
     note: str = "Please read it again. One of your answers does not match it."
 
 
-class Practice(Record):
-    """A training item. expect: the correct answers; why: the feedback."""
+class PracticeItem(Record):
+    """A practice item. expect: the correct answers to each question. why: the feedback."""
 
     history: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
     responder: str
@@ -50,23 +53,27 @@ class Practice(Record):
     why: str
 
 
-class Form(Record):
-    """replies: per page, 1 (a scale of numbers) or 2 (first, tie, second)."""
+class StudyForm(Record):
+    """The form of a study. replies: how many an item shows: 1, rated on a scale of numbers, or 2, compared (first, tie,
+    second)."""
 
     title: str
     replies: Literal[1, 2]
     instructions: tuple[str, ...]
     consent: str
     questions: Annotated[dict[str, Question], Field(min_length=1)]
-    gold: Gold = Gold()
-    training: tuple[Practice, ...] = ()
+    gold: GoldChecks = GoldChecks()
+    training: tuple[PracticeItem, ...] = ()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         for name, question in self.questions.items():
             numbers = [point for point in question.points if isinstance(point, int)]
-            if name in RESERVED or (len(numbers) if self.replies == 2 else numbers != sorted(question.points, key=str)):
-                scale = "first, tie, second" if self.replies == 2 else "numbers in ascending order, at most 9"
+            if self.replies == 2:
+                scale, fits = "first, tie, second", not numbers
+            else:
+                scale, fits = "numbers in ascending order, at most 9", numbers == sorted(question.points, key=str)
+            if name in RESERVED or not fits:
                 raise ValueError(f"question {name}: its points must be {scale}, and its name none of {RESERVED}")
         named = {*self.gold.scrambled, *(name for bad in self.gold.written for name in bad.fails)}
         named.update(*(practice.expect for practice in self.training))
@@ -77,13 +84,14 @@ class Form(Record):
         return self
 
     def low_points(self, question: str) -> tuple[Point, ...]:
-        """The correct answers for a bad reply: the two lowest points, or the first of a pair, as checks show the bad
-        reply second."""
+        """The correct answers for a bad reply: the two lowest points; of a pair the first reply, as the bad one is the
+        second."""
         return ("first",) if self.replies == 2 else tuple(self.questions[question].points)[:2]
 
 
-def read_form(design: str) -> Form:
-    """The form of `design=`: one of conf/rating, or the user's file. Raises ConfigError."""
+def read_form(design: str) -> StudyForm:
+    """Reads the form of `design=`: the name of one in conf/rating, or the path of the user's file. Raises ConfigError
+    if there is no such form, or it is not valid."""
     file = conf_folder() / "rating" / f"{design}.yaml"
     path = file if file.is_file() else Path(design)
     if not path.is_file():
@@ -91,7 +99,7 @@ def read_form(design: str) -> Form:
         hint = f"{did_you_mean(design, designs)} {', '.join(designs)}, or the path of a YAML file"
         raise ConfigError(f"there is no design {design}", where="design", hint=hint.strip())
     try:
-        return Form.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return StudyForm.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError) as error:
         what = f"the form is not valid: {error if isinstance(error, yaml.YAMLError) else describe_error(error)}"
         raise ConfigError(what, where=str(path), hint="see conf/rating/likert.yaml for an example") from error

@@ -1,4 +1,4 @@
-"""The model judge and people on the same items: alpha with the judge as another rater, kappa, and both orders."""
+"""Compares model judges with people on the same items: alpha with the judge as another rater, and kappa."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from statistics import fmean
 
 from mmerg.judging.judgement import VERDICTS, read_judgements, read_matches
 from mmerg.judging.metrics import agree_orders, find_outcomes
-from mmerg.rating.agreement import alpha, kappa
+from mmerg.rating.agreement import krippendorff_alpha, weighted_kappa
 from mmerg.rating.answers import StudyAnswers
-from mmerg.rating.score import coefficient
+from mmerg.rating.score import score_coefficient
 from mmerg.runs.folder import read_records
 from mmerg.runs.manifest import RunRef, read_manifest
 from mmerg.runs.result import Verdicts
@@ -19,10 +19,11 @@ from mmerg.scoring.score import Score
 from mmerg.storage.record import Record
 
 
-class JudgeFacts(Record):
-    """A judge on a question. n: items that it and people rated. people, joined: ordinal alpha of people, and with the
-    judge as another rater. kappa: of the judge and the median of people, quadratic weights. counts: by points, the
-    median of people in rows, the judge in columns. both_orders: the share (%) of pairs in which both orders agree."""
+class JudgeComparison(Record):
+    """A judge against people on one question. n: the items that both rated. people, joined: ordinal alpha of people,
+    and of people with the judge as another rater. kappa: of the judge and the median of people, with quadratic weights.
+    counts: the items by the median of people (rows) and the judge (columns), both in the order of `points`.
+    both_orders: the share (%) of pairs in which the judge's verdicts in both orders agree."""
 
     judge: str
     question: str
@@ -35,11 +36,11 @@ class JudgeFacts(Record):
     both_orders: float | None = None
 
 
-def judge_facts(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, seed: int) -> Iterator[JudgeFacts]:
-    """The facts of every judge beside the runs of candidates. Raises RunError if a judgement is stale or cannot be
-    read."""
+def compare_judges(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, seed: int) -> Iterator[JudgeComparison]:
+    """Compares every judge of the runs with people, question by question. runs: by number of the candidate. Raises
+    RunError if a judgement is stale or cannot be read."""
     columns: dict[tuple[str, str], dict[str, float]] = {}
-    same: dict[tuple[str, str], list[bool]] = {}
+    agreements: dict[tuple[str, str], list[bool]] = {}  # of both orders
     for judge, folder, candidates in _judgings(answers, runs):
         verdicts = read_records(folder, Verdicts, VERDICTS) if folder.exists() else {}
         for code, item in answers.items.items():
@@ -53,16 +54,16 @@ def judge_facts(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, see
                     values = [sign * outcome for outcome in find_outcomes(judged, [question])]
                 else:
                     values = [verdict.score for verdict in usable if verdict.score is not None]
-                found = columns.setdefault((judge, question), {})
+                column = columns.setdefault((judge, question), {})
                 if values:
-                    found[code] = round(fmean(values))
-                same.setdefault((judge, question), []).extend(agree_orders(usable))
+                    column[code] = round(fmean(values))
+                agreements.setdefault((judge, question), []).extend(agree_orders(usable))
     for (judge, question), column in columns.items():
-        yield _compare(answers, judge, question, column, same[judge, question], draws, seed)
+        yield _compare(answers, judge, question, column, agreements[judge, question], draws, seed)
 
 
 def _judgings(answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[tuple[str, Path, tuple[int, ...]]]:
-    """Each judge by name, the folder of its verdicts, and their candidates."""
+    """The name of each judge, the folder of its verdicts, and the candidates that it judged."""
     for number, path in runs.items():
         if answers.form.replies == 1:
             for judgement in read_judgements(path).values():
@@ -80,10 +81,10 @@ def _compare(
     judge: str,
     question: str,
     column: Mapping[str, float],
-    same: list[bool],
+    agreements: list[bool],
     draws: int,
     seed: int,
-) -> JudgeFacts:
+) -> JudgeComparison:
     import numpy as np
     from pandas import crosstab
 
@@ -92,20 +93,21 @@ def _compare(
     both = people.notna().any(axis=1) & ~np.isnan(verdicts)
     people, verdicts = people[both], verdicts[both]
     joined = people.assign(judge=verdicts)
-    median = np.array([min(points, key=lambda point: abs(point - row)) for row in people.median(axis=1)], float)
+    medians = people.median(axis=1)
+    median = np.array([min(points, key=lambda point: abs(point - value)) for value in medians], float)  # on the scale
     counts = crosstab(median, verdicts).reindex(index=points, columns=points, fill_value=0)
-    value = kappa(median, verdicts)
+    kappa = weighted_kappa(median, verdicts)
     scores = {
-        name: coefficient(name, alpha(frame.to_numpy(), points, "ordinal"), frame, draws, seed)
+        name: score_coefficient(name, krippendorff_alpha(frame.to_numpy(), points, "ordinal"), frame, draws, seed)
         for name, frame in (("people", people), ("joined", joined))
     }
-    return JudgeFacts(
+    return JudgeComparison(
         judge=judge,
         question=question,
         n=len(people),
         **scores,
-        kappa=None if isnan(value) else value,
+        kappa=None if isnan(kappa) else kappa,
         points=tuple(points),
         counts=tuple(tuple(row) for row in counts.to_numpy().tolist()),
-        both_orders=100 * fmean(same) if same else None,
+        both_orders=100 * fmean(agreements) if agreements else None,
     )

@@ -14,23 +14,12 @@ from mmerg.console.terminal import console, escape, plural
 from mmerg.errors import ConfigError
 from mmerg.rating import exchange
 from mmerg.rating.answers import StudyAnswers
-from mmerg.rating.draw import StudyDraw
+from mmerg.rating.builder import StudyBuilder
 from mmerg.rating.form import read_form
-from mmerg.rating.media import put_media
-from mmerg.rating.results import find_results, tables, write_beside
-from mmerg.rating.store import Store, read_log
-from mmerg.rating.study import (
-    KEY,
-    MEDIA,
-    PRIVATE,
-    SCORES,
-    STUDY,
-    Private,
-    find_runs,
-    read_key,
-    read_links,
-    read_study,
-)
+from mmerg.rating.media import write_media
+from mmerg.rating.results import compute_results, tabulate_results, write_people_ratings
+from mmerg.rating.store import RatingStore, read_log
+from mmerg.rating.study import KEY, MEDIA, PRIVATE, SCORES, STUDY, Secrets, find_runs, read_key, read_links, read_study
 from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.run_results import read_run
 from mmerg.serving.launch import check_packages, choose_page_host, open_listener
@@ -39,30 +28,31 @@ from mmerg.storage.files import get_name, write_atomically
 from mmerg.storage.record import write_record
 
 
-def new(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
-    """Draws a study of the runs into a new folder."""
+def create(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
+    """Creates a study of the runs in a new folder."""
     if folder.exists() and any(folder.iterdir()):
         what, hint = "the folder of the study is not empty", "choose another name, or remove the folder"
         raise ConfigError(what, where=str(folder), hint=hint)
     if not runs:
         raise ConfigError("no run is given", where="command line", hint="mmerg rate new STUDY RUN…")
-    opened = [read_run(about.path) for about in read_run_refs(runs)]
-    draw = StudyDraw(settings, read_form(settings.design), opened)
-    samples = list(dict.fromkeys([*draw.samples, *(item.id for item in draw.checked)]))
+    scored_runs = [read_run(run.path) for run in read_run_refs(runs)]
+    builder = StudyBuilder(settings, read_form(settings.design), scored_runs)
+    samples = list(dict.fromkeys([*builder.samples, *(item.id for item in builder.checked)]))
     try:
-        media = put_media(settings.visual, opened, samples, folder / MEDIA, Random(f"{settings.seed} media"))
+        media = write_media(settings.visual, scored_runs, samples, folder / MEDIA, Random(f"{settings.seed} media"))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    study, key = draw.finish(media)
+    study, key = builder.build(media)
     links = {rater: secrets.token_urlsafe(24) for rater in study.orders}
     write_record(folder / KEY, key)
-    write_record(folder / PRIVATE, Private(links=links, runs={run.run: str(run.path.resolve()) for run in opened}))
+    paths = {run.run: str(run.path.resolve()) for run in scored_runs}
+    write_record(folder / PRIVATE, Secrets(links=links, runs=paths))
     write_record(folder / STUDY, study)  # last: it marks the study as complete
     longest = max(map(len, study.orders.values()))
     out = console()
     out.print(escape(f"{study.sampled}; {plural(len(links), 'rater')}, at most {longest} pages each"), soft_wrap=True)
-    for reason, count in draw.skipped.items():
+    for reason, count in builder.skipped.items():
         if count:
             out.print(escape(f"skipped: {count} {reason}"), soft_wrap=True)
     print(f"study: {folder}")  # noqa: T201 - for programs to read: no wrapping
@@ -70,15 +60,15 @@ def new(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
 
 
 def serve(settings: RateSettings, folder: Path) -> int:
-    """Serves the page of a study until a signal comes, and prints the raters' links."""
+    """Prints the raters' links, and serves the page of a study until it is interrupted."""
     check_packages()
     from mmerg.rating.page import build_server
 
     study, links = read_study(folder), read_links(folder)
-    with closing(open_listener(settings.host, settings.port)) as listening, Store(folder, study) as store:
+    with closing(open_listener(settings.host, settings.port)) as listening, RatingStore(folder, study) as store:
         address = f"http://{choose_page_host(settings.host)}:{listening.getsockname()[1]}"
         for rater, token in links.items():
-            done = f"{len(store.log.submitted(rater))} of {len(store.log.orders[rater])} done"
+            done = f"{len(store.log.list_submitted(rater))} of {len(store.log.orders[rater])} done"
             console().print(escape(f"{rater} ({done}): {address}/#{token}"), soft_wrap=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server cleanly
         build_server(store, links, settings).run([listening])
@@ -86,24 +76,25 @@ def serve(settings: RateSettings, folder: Path) -> int:
 
 
 def score(settings: RateSettings, folder: Path) -> int:
-    """Scores a study: prints, writes scores.json and methods.md to it, and the ratings beside each run."""
+    """Scores a study. Prints the scores, and writes them to scores.json and methods.md in the study, and the ratings
+    beside each run."""
     study, key = read_study(folder), read_key(folder)
     answers = StudyAnswers(read_log(folder, study)[0], key)
     if not answers.raters:
         raise ConfigError("the study has no ratings yet", where=str(folder), hint=f"mmerg rate serve {folder}")
     runs, problems = find_runs(folder, key)
-    results = find_results(get_name(folder), answers, runs, problems, settings)
-    for part in tables(results, study.form.replies):
+    results = compute_results(get_name(folder), answers, runs, problems, settings)
+    for part in tabulate_results(results, study.form.replies):
         console().print(part, soft_wrap=True)
     write_record(folder / SCORES, results)
     write_atomically(folder / "methods.md", results.methods)
-    for file in (folder / SCORES, folder / "methods.md", *write_beside(results, answers, runs)):
+    for file in (folder / SCORES, folder / "methods.md", *write_people_ratings(results, answers, runs)):
         print(f"written: {file}")  # noqa: T201 - for programs to read: no wrapping
     return 0
 
 
 def export(settings: RateSettings, folder: Path) -> int:
-    """Writes a study for another tool."""
+    """Exports a study to another tool."""
     ending = {"csv": ".csv", "pearmut": ".json", "potato": ""}[settings.format]
     out = Path(settings.out or f"{folder}-{settings.format}{ending}")
     exchange.export(read_study(folder), settings.format, out)
@@ -113,8 +104,8 @@ def export(settings: RateSettings, folder: Path) -> int:
 
 
 def import_ratings(settings: RateSettings, folder: Path, file: Path) -> int:
-    """Adds the ratings made in another tool."""
+    """Imports ratings that were made in another tool."""
     count = exchange.import_ratings(read_study(folder), folder, settings.format, file)
-    text = f"{plural(count, 'answer')} in {file}; mmerg rate score {folder} reads them"
+    text = f"{plural(count, 'answer')} of {file} are in the study; score it with mmerg rate score {folder}"
     console().print(escape(text), soft_wrap=True)
     return 0

@@ -1,6 +1,6 @@
-"""Adds the media of a study: clips as short MP4 files, or the keyframes of the runs.
+"""Writes the media of a study: clips as short MP4 files, or the keyframes of the runs.
 
-Files get random names and carry no metadata. A clip is cut and cropped as the model saw it, and ends before the target.
+Files have random names and no metadata. A clip is cut and cropped as the model saw it, and ends before the target.
 """
 
 import math
@@ -16,7 +16,7 @@ from mmerg.experiment.plan import SamplePlan
 from mmerg.frames.picture import crop_picture
 from mmerg.frames.store import Frame
 from mmerg.frames.video import Video
-from mmerg.rating.draw import Media
+from mmerg.rating.builder import Media
 from mmerg.runs.events import FramesTaken
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.samples import read_events
@@ -25,32 +25,34 @@ from mmerg.settings.model import DatasetSettings, ProtocolSettings
 from mmerg.storage.files import make_private_folder, write_atomically
 
 HEIGHT = 480  # pixels at most
-CLOCK, RATE = 90_000, 44_100  # ticks per second of a picture's time, and sound samples per second
+CLOCK, RATE = 90_000, 44_100  # ticks per second of the times of frames, and sound samples per second
 
 
-def put_media(visual: str, runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
-    """Writes the clips of the turns that the model saw, or its keyframes. Raises ConfigError and RunError if these are
-    missing."""
+def write_media(visual: str, runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
+    """Writes the clips of the turns that the model saw, or its keyframes, and returns their names. Raises ConfigError
+    or RunError if some are missing."""
     if visual == "none":
         return {sample: {} for sample in samples}
-    return (_put_clips if visual == "clips" else _put_frames)(runs, samples, folder, random)
+    return (_write_clips if visual == "clips" else _write_frames)(runs, samples, folder, random)
 
 
-def _put_frames(runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
-    """The keyframes of each sample, from the first run that has some."""
+def _write_frames(runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
+    """Writes the keyframes of each sample, from the first run that has some."""
     media: dict[str, dict[int, tuple[str, ...]]] = {sample: {} for sample in samples}
     for sample in samples:
-        path, seen = next(((run.path, turns) for run in runs if (turns := _seen(run, sample))), (Path(), {}))
-        for turn, frames in seen.items():
-            files = [path / FRAMES / f"{frame.sha256}.jpg" for frame in frames]
-            media[sample][turn] = tuple(_copy(file, folder, random) for file in files)
+        for run in runs:
+            for turn, frames in _read_frames(run, sample).items():
+                files = [run.path / FRAMES / f"{frame.sha256}.jpg" for frame in frames]
+                media[sample][turn] = tuple(_copy_frame(file, folder, random) for file in files)
+            if media[sample]:
+                break
     if not any(media.values()):
         what, hint = "no run has frames of these samples", "use visual=none to show only text"
         raise ConfigError(what, where="visual=frames", hint=hint)
     return media
 
 
-def _copy(file: Path, folder: Path, random: Random) -> str:
+def _copy_frame(file: Path, folder: Path, random: Random) -> str:
     name = f"{random.getrandbits(64):016x}.jpg"
     try:
         write_atomically(folder / name, file.read_bytes())
@@ -60,8 +62,8 @@ def _copy(file: Path, folder: Path, random: Random) -> str:
     return name
 
 
-def _put_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
-    """The clips of each sample, from the corpus of the first run."""
+def _write_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
+    """Writes the clips of each sample, from the corpus of the first run."""
     run = runs[0]
     settings = run.manifest.settings
     dataset = DatasetSettings.model_validate(settings["dataset"])
@@ -72,9 +74,10 @@ def _put_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Path,
         raise ConfigError(what, where=where, hint="restore its files, or use visual=frames")
     known = {sample.id: sample for sample in plan.selection.samples}
     last_turns = run.manifest.setting("frames.last_turns", 2)
-    clips = {id: _clips(known[id], last_turns) for id in samples}
-    if gone := [f"{id}, turn {turn}" for id in samples for turn in sorted(_seen(run, id) - clips[id].keys())]:
-        what = f"{len(gone)} clips that the run used are missing: {preview(gone)}"
+    clips = {id: _find_clips(known[id], last_turns) for id in samples}
+    used = {id: _read_frames(run, id) for id in samples}
+    if missing := [f"{id}, turn {turn}" for id in samples for turn in sorted(used[id].keys() - clips[id].keys())]:
+        what = f"{len(missing)} clips that the run used are missing: {preview(missing)}"
         raise ConfigError(what, where=where, hint="restore them, or use visual=frames")
     written: dict[Clip, str] = {}
     for clip in (clip for turns in clips.values() for clip in turns.values()):
@@ -84,20 +87,21 @@ def _put_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Path,
     return {id: {turn: (written[clip],) for turn, clip in turns.items()} for id, turns in clips.items()}
 
 
-def _clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:
+def _find_clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:
+    """The existing clips of the last turns, by turn."""
     clips = get_recent_clips(sample.scene, last_turns).items()
     return {turn: clip for turn, clip in clips if clip and clip.path.is_file()}
 
 
-def _seen(run: RunResults, sample: str) -> dict[int, tuple[Frame, ...]]:
+def _read_frames(run: RunResults, sample: str) -> dict[int, tuple[Frame, ...]]:
     """The frames of a sample in a run, by turn."""
     events = (event for event in read_events(run.path, sample) if isinstance(event, FramesTaken))
     return {turn.turn: turn.frames for event in events for turn in event.turns if turn.frames}
 
 
 def write_clip(clip: Clip, path: Path) -> None:
-    """Writes the clip's span and crop as H.264, at most HEIGHT pixels high, with its sound as AAC. Raises
-    ConfigError."""
+    """Writes the clip's span and crop as H.264, at most HEIGHT pixels high, with its sound as AAC. Raises ConfigError
+    if it cannot be converted, or has no frame."""
     import av
 
     start, end = clip.start or 0.0, math.inf if clip.end is None else clip.end

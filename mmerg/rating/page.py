@@ -1,7 +1,8 @@
-"""The rating page and its requests, behind the guards of `mmerg serve`.
+"""The server of the rating page, behind the guards of `mmerg serve`.
 
-A rater's link is /#TOKEN: a browser sends no fragment, so that the token stands in no log; the page sends it as
-`Authorization: Bearer`. Of an item only turns, media, responder and replies are sent, the replies in the order shown.
+A rater's link is /#TOKEN. A browser does not send this fragment, so the token is in no log; the page sends it as
+`Authorization: Bearer`. Of an item, the server sends only turns, media, responder and replies, the replies in the order
+that the rater sees.
 """
 
 import logging
@@ -19,38 +20,39 @@ from starlette.staticfiles import StaticFiles
 
 from mmerg.errors import MmergError
 from mmerg.rating.form import SUBMIT, TAKE
-from mmerg.rating.store import AGAIN, OK, Entry, Store
+from mmerg.rating.store import AGAIN, OK, RatingEntry, RatingStore
 from mmerg.rating.study import MEDIA
 from mmerg.serving.guard import Guard, build_config, list_host_names
 from mmerg.serving.http_error import HttpError, error_as_dict
 from mmerg.settings.commands import RateSettings
 
 FOLDER = Path(__file__).parent / "page"
-CONNECTIONS, BODY = 200, 2**15  # connections at once; bytes
-log = logging.getLogger(__name__)
+CONNECTIONS = 200  # at once
+BODY = 2**15  # bytes of a request at most
+logger = logging.getLogger(__name__)
 
 
-class Submit(BaseModel):
-    """A finished item. ms: as in `Entry`."""
+class SubmitRequest(BaseModel):
+    """The request that submits an item. Its fields are those of `RatingEntry`."""
 
     id: str = Field(pattern=r"^[\w.-]{1,64}$")
     ms: int = Field(default=0, ge=0)
     browser: str = Field(default="", max_length=32)
 
 
-def build_server(store: Store, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
-    """A server that runs the page on a socket. links: the token of each rater."""
+def build_server(store: RatingStore, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
+    """Builds a server that runs on a socket. links: the token of each rater."""
     hosts = list_host_names(settings.host, settings.names)
     guard = Middleware(Guard, token="", hosts=hosts, origins=(), max_bytes=BODY, refuse=lambda _, error: _refuse(error))
     app = FastAPI(openapi_url=None, middleware=[guard])
     for kind in (MmergError, RequestValidationError):
-        app.add_exception_handler(kind, _answer_error)
-    study, rated = store.log.study, store.log
+        app.add_exception_handler(kind, _respond_to_error)
+    log, study = store.log, store.log.study
 
     def get_rater(request: Request) -> str:
         token = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-        for rater, known in links.items():
-            if compare_digest(token, known.encode()):
+        for rater, rater_token in links.items():
+            if compare_digest(token, rater_token.encode()):
                 return rater
         hint = "open the complete link you were sent, including the part after #"
         raise HttpError("this link is not valid", hint=hint, status=401)
@@ -58,12 +60,12 @@ def build_server(store: Store, links: dict[str, str], settings: RateSettings) ->
     Rater = Annotated[str, Depends(get_rater)]  # noqa: N806 - a type
 
     @app.get("/")
-    def page() -> Response:
+    def get_page() -> Response:
         return FileResponse(FOLDER / "index.html")
 
     @app.get("/study")
-    def about(rater: Rater) -> dict[str, object]:
-        form, places, done = study.form, len(rated.orders[rater]), set(rated.submitted(rater))
+    def get_study(rater: Rater) -> dict[str, object]:
+        form, places, done = study.form, len(log.orders[rater]), set(log.list_submitted(rater))
         first = next((place for place in range(places) if place not in done), None)
         return {
             **form.model_dump(mode="json", include={"title", "replies", "instructions", "consent", "questions"}),
@@ -71,14 +73,14 @@ def build_server(store: Store, links: dict[str, str], settings: RateSettings) ->
             "places": places,
             "done": len(done),
             "next": store.take(rater) if first is None else first,
-            "agreed": rater in rated.last,
+            "agreed": rater in log.last,
         }
 
     @app.get("/places/{place}")
-    def item(rater: Rater, place: int) -> dict[str, object]:
-        shown = rated.shown(rater, place)
+    def get_item(rater: Rater, place: int) -> dict[str, object]:
+        shown = log.get_shown(rater, place)
         item = study.items[shown.item]
-        answers = rated.answers.get((rater, place), {})
+        answers = log.answers.get((rater, place), {})
         return {
             **item.model_dump(mode="json", include={"history", "responder"}),
             "replies": item.replies[::-1] if shown.swap else item.replies,
@@ -86,26 +88,26 @@ def build_server(store: Store, links: dict[str, str], settings: RateSettings) ->
         }
 
     @app.post("/answers")
-    def answer(rater: Rater, entry: Entry) -> dict[str, bool]:
+    def save_answer(rater: Rater, entry: RatingEntry) -> dict[str, bool]:
         if entry.question in (SUBMIT, TAKE):
             raise HttpError(f"{entry.question} is not a question", where="answers")
         store.save(entry.model_copy(update={"rater": rater, "at": ""}))
         return {"saved": True}
 
     @app.post("/places/{place}/submit")
-    def submit(rater: Rater, place: int, sent: Submit) -> dict[str, object]:
-        item, answers = study.items[rated.shown(rater, place).item], rated.answers.get((rater, place), {})
+    def submit(rater: Rater, place: int, request: SubmitRequest) -> dict[str, object]:
+        item, answers = study.items[log.get_shown(rater, place).item], log.answers.get((rater, place), {})
         if missing := [name for name in study.form.questions if name not in answers]:
             raise HttpError(f"please answer: {', '.join(missing)}", where=f"place {place}", status=409)
-        before, wrong = answers.get(SUBMIT), rated.failed(rater, place)
+        before, wrong = answers.get(SUBMIT), log.fails_check(rater, place)
         value = AGAIN if wrong and before is None else OK  # a rater who fails a loud check answers it once more
-        store.save(Entry(rater=rater, place=place, question=SUBMIT, value=value, **sent.model_dump()))
+        store.save(RatingEntry(rater=rater, place=place, question=SUBMIT, value=value, **request.model_dump()))
         explain = before is None and (wrong or place < study.practice)
-        following = place + 1 if place + 1 < len(rated.orders[rater]) else store.take(rater)
-        return {"again": value == AGAIN, "fits": not wrong, "message": item.why if explain else "", "next": following}
+        next_place = place + 1 if place + 1 < len(log.orders[rater]) else store.take(rater)
+        return {"again": value == AGAIN, "fits": not wrong, "message": item.why if explain else "", "next": next_place}
 
     @app.get("/media/{name}", dependencies=[Depends(get_rater)])
-    def media(name: str) -> Response:
+    def get_media(name: str) -> Response:
         if not any(name in turn.media for item in study.items.values() for turn in item.history):
             raise HttpError("there is no such file", where="media", status=404)
         return FileResponse(store.folder / MEDIA / name)
@@ -114,10 +116,10 @@ def build_server(store: Store, links: dict[str, str], settings: RateSettings) ->
     return uvicorn.Server(build_config(app, CONNECTIONS))
 
 
-async def _answer_error(_: Request, error: Exception) -> Response:
-    """Answers 503 for an error of the disk, without the study's path: the page tries again."""
+async def _respond_to_error(_: Request, error: Exception) -> Response:
+    """Responds with 503 to an error of the disk, without the study's path, and the page tries again."""
     if isinstance(error.__cause__, OSError):
-        log.error("%s", error)
+        logger.error("%s", error)
         return _refuse(
             HttpError("the answer could not be saved", hint="keep this page open; it tries again", status=503)
         )

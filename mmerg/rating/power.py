@@ -1,7 +1,7 @@
-"""How many items and raters detect a difference, by the variance that `mmerg rate score` uses.
+"""Computes how many items and raters detect a difference, with the variance that `mmerg rate score` uses.
 
-A difference of an item as a rater sees it is the sum of the true one, of what items, raters and chance add, with their
-standard deviations. Of pairs with winner or loser, items and raters have the same shares of the variance.
+The difference that a rater sees on an item is the sum of the true one and of random parts of the item, the rater and
+chance, each with its standard deviation. For pairs, these parts are scaled to the variance of wins and losses.
 """
 
 from math import sqrt
@@ -14,25 +14,27 @@ from mmerg.scoring.metric import Floats, Indices
 from mmerg.scoring.shares import LEVEL
 from mmerg.settings.commands import RateSettings
 
-MOST, RATERS = 5000, (2, 3, 4, 5, 6, 8, 10)
+MOST = 5000  # items
+RATERS = (2, 3, 4, 5, 6, 8, 10)
 Spread = tuple[float, float, float]  # standard deviations: of items, of raters, residual
 
 
 def compute_power(items: Indices, raters: int, difference: float, spread: Spread) -> Floats:
-    """The probability that a true difference is detected, for each of these numbers of items."""
+    """The probability that a true difference is detected, for each number of items, shape [numbers of items]."""
     from scipy.stats import norm, t
 
-    of_items, of_raters, rest = (sd**2 for sd in spread)
-    over_items, over_raters = (of_items + rest / raters) / items, of_raters / raters + rest / items / raters
+    item_variance, rater_variance, rest = (sd**2 for sd in spread)
+    over_items = (item_variance + rest / raters) / items
+    over_raters = rater_variance / raters + rest / items / raters
     used = over_items + over_raters  # counts the residual twice, as the score does
     freedom = used**2 / (over_items**2 / (items - 1) + over_raters**2 / (raters - 1))
-    true = np.sqrt(of_items / items + of_raters / raters + rest / items / raters)
+    true = np.sqrt(item_variance / items + rater_variance / raters + rest / items / raters)
     bound = t.ppf(1 - LEVEL / 2, freedom) * np.sqrt(used)
     return np.asarray(norm.sf(bound, difference, true) + norm.cdf(-bound, difference, true))
 
 
-def items_for(raters: int, difference: float, spread: Spread, power: float) -> int | None:
-    """The fewest items; None if even MOST are not enough."""
+def find_item_count(raters: int, difference: float, spread: Spread, power: float) -> int | None:
+    """The smallest number of items that gives the power; None if even MOST are not enough."""
     items = np.arange(2, MOST + 1)
     enough = items[compute_power(items, raters, difference, spread) >= power]
     return int(enough[0]) if len(enough) else None
@@ -46,7 +48,7 @@ def plan(settings: RateSettings) -> int:
     rows = []
     for raters in RATERS:
         both = ((settings.difference, spread), (margin, pairs))
-        counts = [items_for(raters, difference, sds, settings.power) for difference, sds in both]
+        counts = [find_item_count(raters, difference, sds, settings.power) for difference, sds in both]
         rows.append((f"{raters} raters", *(NONE if count is None else str(count) for count in counts)))
     heads = ("raters", f"items for {settings.difference:g} points", f"items for {100 * settings.share:g} % wins")
     people = f", not {settings.people} people who share the items" if settings.people else ""

@@ -1,8 +1,9 @@
-"""Scores of a study: means or wins with intervals over dialogues and raters, and agreement.
+"""Scores a study: means or wins, with intervals over dialogues and raters, and agreement.
 
-An interval is estimate ± t times the standard error. Its variance is the sum of two bootstraps, over dialogues and over
-raters, each corrected for its few units (such a sum is conservative: Owen 2007, arXiv 0712.1111); the degrees of
-freedom are Satterthwaite's. So it holds for other raters and dialogues, and is wide where raters are few.
+An interval is the estimate ± t times the standard error. The variance is the sum of two bootstrap variances, over
+dialogues and over raters, each corrected for its number of units; such a sum is conservative (Owen 2007, arXiv
+0712.1111). The degrees of freedom are Satterthwaite's. So an interval generalises to other raters and dialogues, and is
+wide if there are few raters.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mmerg.rating.agreement import ac2, alpha, icc
+from mmerg.rating.agreement import gwet_ac2, icc, krippendorff_alpha
 from mmerg.rating.answers import StudyAnswers
 from mmerg.scoring.metric import Floats, Indices
 from mmerg.scoring.score import Score
@@ -28,8 +29,8 @@ OUTCOMES = {"win": 1.0, "tie": 0.0, "lose": -1.0}
 
 
 class CandidatePair(Record):
-    """Candidate A against B on a question. scores: difference (A minus B, points), or win, tie, lose and margin (%).
-    says: the conclusion."""
+    """Candidate A against candidate B on a question. scores: `difference` (A minus B, in points) of Likert ratings; of
+    pairs `win`, `tie`, `lose` and `margin` (%). p_holm: p, corrected for all pairs. says: the conclusion."""
 
     a: str
     b: str
@@ -41,8 +42,8 @@ class CandidatePair(Record):
 
 
 class StudyScores(Record):
-    """The scores by some raters. means: by candidate and question. agreement: by question alpha_nominal, alpha_ordinal,
-    ac2, and icc_2_k of Likert ratings."""
+    """The scores by some of the raters. means: by candidate and question, of Likert ratings. agreement: by question,
+    the coefficients alpha_nominal, alpha_ordinal, ac2, and for Likert ratings icc_2_k."""
 
     raters: tuple[str, ...]
     means: dict[str, dict[str, Score]]
@@ -51,42 +52,47 @@ class StudyScores(Record):
 
 
 def score_study(answers: StudyAnswers, raters: Sequence[str], draws: int, seed: int) -> StudyScores:
-    """The scores by these raters only."""
-    likert, names = answers.form.replies == 1, [candidate.name for candidate in answers.key.candidates]
+    """Scores a study by these raters only. draws: of each bootstrap."""
+    likert = answers.form.replies == 1
+    names = [candidate.name for candidate in answers.key.candidates]
     agreement: dict[str, dict[str, Score]] = {}
     means: dict[str, dict[str, Score]] = {}
     pairs: list[CandidatePair] = []
     for question in answers.form.questions:
         points = answers.points(question)
         span = points[-1] - points[0]
-        agreement[question] = _agreement(answers.matrix(question, raters), points, likert, draws, seed)
+        agreement[question] = _score_agreement(answers.matrix(question, raters), points, likert, draws, seed)
 
         def mean(name: str, frame: DataFrame, low: float, high: float) -> tuple[Score, float | None]:
             dialogues = frame.index.get_level_values("dialogue").tolist()
-            return two_way(name, frame.to_numpy(), dialogues, draws, seed, (low, high))
+            return estimate_mean(name, frame.to_numpy(), dialogues, draws, seed, (low, high))
 
         for number, name in enumerate(names if likert else ()):
             frame = answers.matrix(question, raters, number)
             means.setdefault(name, {})[question] = mean(question, frame, points[0], points[-1])[0]
-        for one, other in combinations(range(len(names)), 2):
+        for a, b in combinations(range(len(names)), 2):
             if likert:
-                frame = answers.matrix(question, raters, one) - answers.matrix(question, raters, other)
+                frame = answers.matrix(question, raters, a) - answers.matrix(question, raters, b)
                 difference, p = mean("difference", frame, -span, span)
                 scores = {"difference": difference}
             else:
-                frame = answers.matrix(question, raters, one, other)
+                frame = answers.matrix(question, raters, a, b)
                 shares = {name: 100 * frame.eq(value).where(frame.notna()) for name, value in OUTCOMES.items()}
                 scores = {name: mean(name, share.astype(float), 0, 100)[0] for name, share in shares.items()}
                 scores["margin"], p = mean("margin", 100 * frame, -100, 100)
-            pairs.append(CandidatePair(a=names[one], b=names[other], question=question, scores=scores, p=p))
+            pairs.append(CandidatePair(a=names[a], b=names[b], question=question, scores=scores, p=p))
     corrected = iter(holm([pair.p for pair in pairs if pair.p is not None]))
-    pairs = [pair if pair.p is None else pair.model_copy(update={"p_holm": next(corrected)}) for pair in pairs]
-    said = [pair.model_copy(update={"says": _says(pair, agreement[pair.question]["alpha_ordinal"])}) for pair in pairs]
-    return StudyScores(raters=tuple(raters), means=means, pairs=tuple(said), agreement=agreement)
+    concluded = []
+    for pair in pairs:
+        tested = pair if pair.p is None else pair.model_copy(update={"p_holm": next(corrected)})
+        conclusion = _conclude(tested, agreement[pair.question]["alpha_ordinal"])
+        concluded.append(tested.model_copy(update={"says": conclusion}))
+    return StudyScores(raters=tuple(raters), means=means, pairs=tuple(concluded), agreement=agreement)
 
 
-def _says(pair: CandidatePair, alpha: Score) -> str:
-    """Says better only if chance does not explain the difference, and raters agree more than by chance."""
+def _conclude(pair: CandidatePair, alpha: Score) -> str:
+    """The conclusion. A candidate is better only if chance does not explain the difference, and the raters agree more
+    than by chance."""
     score = pair.scores.get("margin") or pair.scores["difference"]
     if pair.p_holm is None or score.value is None:
         return f"not tested: {score.why.removeprefix('no interval: ')}"
@@ -97,26 +103,29 @@ def _says(pair: CandidatePair, alpha: Score) -> str:
     return f"{pair.a if score.value > 0 else pair.b} is better"
 
 
-def _agreement(frame: DataFrame, points: Sequence[float], likert: bool, draws: int, seed: int) -> dict[str, Score]:
+def _score_agreement(
+    frame: DataFrame, points: Sequence[float], likert: bool, draws: int, seed: int
+) -> dict[str, Score]:
+    """The coefficients of agreement on a question. frame: ratings, shape [items, raters]."""
     ratings = frame.to_numpy()
     functions = {
-        "alpha_nominal": alpha(ratings, points, "nominal"),
-        "alpha_ordinal": alpha(ratings, points, "ordinal"),
-        "ac2": ac2(ratings, points),
+        "alpha_nominal": krippendorff_alpha(ratings, points, "nominal"),
+        "alpha_ordinal": krippendorff_alpha(ratings, points, "ordinal"),
+        "ac2": gwet_ac2(ratings, points),
     }
-    scores = {name: coefficient(name, value, frame, draws, seed) for name, value in functions.items()}
+    scores = {name: score_coefficient(name, value, frame, draws, seed) for name, value in functions.items()}
     if likert:
-        whole = frame.dropna()
-        value = icc(whole.to_numpy())
-        why = "no two items were rated by all of two or more raters" if min(whole.shape) < 2 else "nothing varies"
-        known = {"value": None, "why": why} if isnan(value) else {"value": value}
-        scores["icc_2_k"] = Score.model_validate({"name": "icc_2_k", "n": len(whole), **known})
+        complete = frame.dropna()
+        value = icc(complete.to_numpy())
+        why = "no two items were rated by all of two or more raters" if min(complete.shape) < 2 else "nothing varies"
+        score = Score(name="icc_2_k", value=value, n=len(complete))
+        scores["icc_2_k"] = score.model_copy(update={"value": None, "why": why}) if isnan(value) else score
     return scores
 
 
-def coefficient(name: str, value: Callable[[Indices], float], frame: DataFrame, draws: int, seed: int) -> Score:
-    """A coefficient of agreement over all items with its interval over dialogues, or why it is undefined. n: items with
-    two ratings or more."""
+def score_coefficient(name: str, value: Callable[[Indices], float], frame: DataFrame, draws: int, seed: int) -> Score:
+    """A coefficient of agreement over all items, with its interval over dialogues or the reason why it is undefined.
+    Its n is the number of items with two ratings or more."""
     n = int((frame.notna().sum(axis=1) > 1).sum())
     score = Score(name=name, value=None, n=n, why="no item has two ratings")
     if n and isnan(value(np.arange(len(frame)))):
@@ -127,11 +136,12 @@ def coefficient(name: str, value: Callable[[Indices], float], frame: DataFrame, 
     return score.model_copy(update={"n": n})
 
 
-def two_way(
+def estimate_mean(
     name: str, values: Floats, dialogues: Sequence[str], draws: int, seed: int, ends: tuple[float, float]
 ) -> tuple[Score, float | None]:
-    """The mean of values, shape [items, raters] with NaN if missing, with its interval within `ends`; and the two-sided
-    p of a mean of 0. dialogues: of each item."""
+    """Estimates a mean over items and raters, with its interval and the two-sided p of a mean of 0. values: shape
+    [items, raters], with NaN if missing. dialogues: that of each item. draws: of each bootstrap. ends: the lowest and
+    highest possible mean, which bound the interval. p is None without an interval."""
     from scipy.stats import t
 
     known = ~np.isnan(values)
@@ -147,20 +157,20 @@ def two_way(
     if len(sums) < 2:
         return score, None
     random = np.random.default_rng(seed)
-    variances: list[tuple[float, int]] = []
+    variances: list[tuple[float, int]] = []  # each with its number of units
     for axis in (1, 0):  # over dialogues, over raters
         total, count = sums.sum(axis=axis), counts.sum(axis=axis)
         total, count = total[count > 0], count[count > 0]
         if (size := len(total)) > 1:
-            drawn = random.multinomial(size, np.full(size, 1 / size), draws)
-            variances.append((float(np.var((drawn @ total) / (drawn @ count))) * size / (size - 1), size))
+            weights = random.multinomial(size, np.full(size, 1 / size), draws)
+            variances.append((float(np.var((weights @ total) / (weights @ count))) * size / (size - 1), size))
     variance = sum(part for part, _ in variances)
     if variance < 1e-18:
         return score.model_copy(update={"why": "no interval: all ratings are the same"}), None
     freedom = variance**2 / sum(part**2 / (size - 1) for part, size in variances)
     error = sqrt(variance)
     half = float(t.ppf(1 - LEVEL / 2, freedom)) * error
-    over = " and ".join(f"{size} {what}" for (_, size), what in zip(variances, ("dialogues", "raters"), strict=False))
+    over = " and ".join(f"{size} {units}" for (_, size), units in zip(variances, ("dialogues", "raters"), strict=False))
     method = f"bootstrap, {draws} draws of {over}, seed {seed}, t with {freedom:.1f} degrees of freedom"
     method += "; one rater, so it does not generalise to others" * (len(variances) < 2)
     interval = (max(ends[0], estimate - half), min(ends[1], estimate + half))

@@ -1,7 +1,7 @@
-"""The answers of raters: `ratings.jsonl`, a line per click, on disk before the click counts as saved.
+"""Stores the answers of raters in `ratings.jsonl`: a line per click, on disk before the click counts as saved.
 
-An incomplete last line after a crash is removed when the file is next opened; the page sends that answer again. The
-last of several answers of a rater to a question at a place counts.
+If a crash leaves an incomplete last line, it is removed when the file is next opened, and the page sends that answer
+again. If a rater answers a question at a place several times, the last answer counts.
 """
 
 import os
@@ -17,21 +17,30 @@ from pydantic import Field
 
 from mmerg.errors import RunError
 from mmerg.rating.form import CANNOT, COMMENT, CONSENT, SUBMIT, TAKE, Choice, Point
-from mmerg.rating.study import RATINGS, Place, Study
+from mmerg.rating.study import RATINGS, ShownItem, Study
 from mmerg.runs.folder import lock_folder
 from mmerg.storage.files import describe_error, wrap_os_errors
 from mmerg.storage.record import Record
 
 LONGEST = 2000  # characters of a comment
-AGAIN, OK = "again", "ok"  # a submitted item must be answered again, as a loud check failed, or is done
-QUIET = timedelta(hours=1)  # without entries; after it, a rater's open items go to others
+AGAIN, OK = "again", "ok"  # values of submit: a loud check failed and must be answered again, or the item is done
+INACTIVE = timedelta(hours=1)  # after this time without an entry, a rater's open items go to others
 
 
-class Entry(Record):
-    """A click. id: of the client, so that one sent twice counts once. place: in the rater's order, from 0. question: of
-    the form, or comment, submit (value ok, or again after a failed loud check), consent, take (an item that another
-    rater dropped; value: RATER/PLACE). value: as shown: first is the reply on the left. ms: since the item was
-    shown, without time in which the page was hidden. browser: a random name of the browser."""
+class RatingEntry(Record):
+    """A click of a rater.
+
+    Attributes:
+        id: made by the page, so that an entry that is sent twice counts once.
+        place: the position in the rater's order, from 0.
+        item: the code of the item.
+        question: one of the form, or comment, submit (value: ok, or again), consent, or take, which adds an item that
+            another rater dropped (value: RATER/PLACE).
+        value: relative to the order shown: first is the reply on the left.
+        ms: milliseconds since the item was shown, without the time in which the page was hidden.
+        browser: a random name of the browser.
+        at: the time in UTC.
+    """
 
     id: str = Field(pattern=r"^[\w.-]{1,64}$")
     rater: str = ""
@@ -44,42 +53,45 @@ class Entry(Record):
     at: str = ""
 
 
-class Log:
-    """The entries of a study so far, in order."""
+class RatingLog:
+    """The entries of a study, in order. orders: what each rater is shown, with the items taken from others. answers:
+    the last value of each question, by rater and place. last: the time of each rater's last entry."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.orders = {rater: list(order) for rater, order in study.orders.items()}
         self.ids: set[str] = set()
-        self.entries: list[Entry] = []
+        self.entries: list[RatingEntry] = []
         self.answers: dict[tuple[str, int], dict[str, Point | str]] = {}
         self.last: dict[str, str] = {}
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: RatingEntry) -> None:
+        """Adds an entry that `check` has accepted."""
         self.ids.add(entry.id)
         self.entries.append(entry)
         self.last[entry.rater] = max(entry.at, self.last.get(entry.rater, ""))
         if entry.question == TAKE:
             rater, _, place = str(entry.value).partition("/")
-            self.orders[entry.rater].append(self.shown(rater, int(place)))
+            self.orders[entry.rater].append(self.get_shown(rater, int(place)))
         else:
             self.answers.setdefault((entry.rater, entry.place), {})[entry.question] = entry.value
 
-    def submitted(self, rater: str) -> list[int]:
+    def list_submitted(self, rater: str) -> list[int]:
         """The places that a rater has finished."""
         places = range(len(self.orders[rater]))
         return [place for place in places if self.answers.get((rater, place), {}).get(SUBMIT) == OK]
 
-    def shown(self, rater: str, place: int) -> Place:
-        """Raises RunError for an unknown rater or place."""
+    def get_shown(self, rater: str, place: int) -> ShownItem:
+        """What a rater is shown at a place. Raises RunError if there is no such rater or place."""
         order = self.orders.get(rater, [])
         if not 0 <= place < len(order):
             raise RunError(f"rater {rater!r:.40} has no place {place}", where="ratings")
         return order[place]
 
-    def check(self, entry: Entry) -> Entry:
-        """The entry with its item. Raises RunError for a rater, place, question or value that is not in the study."""
-        shown, questions = self.shown(entry.rater, entry.place), self.study.form.questions
+    def check(self, entry: RatingEntry) -> RatingEntry:
+        """Checks an entry, and returns it with its item. Raises RunError if the rater, place, question or value is not
+        in the study."""
+        shown, questions = self.get_shown(entry.rater, entry.place), self.study.form.questions
         where = f"rater {entry.rater}, place {entry.place}"
         if entry.item not in ("", shown.item):
             raise RunError(f"the item is {entry.item!r:.40}, but the study has {shown.item} at this place", where=where)
@@ -93,22 +105,22 @@ class Log:
             raise RunError(what, where=where, hint=f"one of {', '.join((*questions, COMMENT))}")
         return entry.model_copy(update={"item": shown.item})
 
-    def failed(self, rater: str, place: int) -> bool:
-        """Whether the answers at a place contradict the item's expected ones."""
-        shown, answers = self.shown(rater, place), self.answers.get((rater, place), {})
+    def fails_check(self, rater: str, place: int) -> bool:
+        """True if an answer at a place is not one of those that the item expects."""
+        shown, answers = self.get_shown(rater, place), self.answers.get((rater, place), {})
         expected = self.study.items[shown.item].expect
-        return any(as_drawn(answers.get(name, CANNOT), shown) not in points for name, points in expected.items())
+        return any(to_item_order(answers.get(name, CANNOT), shown) not in points for name, points in expected.items())
 
-    def dropped(self, rater: str) -> str | None:
-        """An open item, as RATER/PLACE, of another, inactive rater that `rater` has not seen; None without one. A
-        rater who has not started counts as inactive since the first entry of anybody. Repeats are not passed on."""
-        quiet = (datetime.now(UTC) - QUIET).isoformat(timespec="milliseconds")
-        start = self.entries[0].at if self.entries else quiet
+    def find_dropped(self, rater: str) -> str | None:
+        """An open item of an inactive rater that `rater` has not seen, as RATER/PLACE; None if there is none. Raters
+        who have not started are inactive since the first entry of anybody. Repeats are not passed on."""
+        limit = (datetime.now(UTC) - INACTIVE).isoformat(timespec="milliseconds")
+        start = self.entries[0].at if self.entries else limit
         seen = {shown.item for shown in self.orders[rater]}
         taken = {str(entry.value) for entry in self.entries if entry.question == TAKE}
         for other, order in self.study.orders.items():
-            if other != rater and self.last.get(other, start) < quiet:
-                done = set(self.submitted(other))
+            if other != rater and self.last.get(other, start) < limit:
+                done = set(self.list_submitted(other))
                 for place, shown in enumerate(order):
                     name = f"{other}/{place}"
                     if place not in done and not shown.again and shown.item not in seen and name not in taken:
@@ -116,50 +128,52 @@ class Log:
         return None
 
 
-def as_drawn(value: Point | str, shown: Place) -> Point | str:
-    """An answer in the item's own order of replies."""
+def to_item_order(value: Point | str, shown: ShownItem) -> Point | str:
+    """Translates an answer between the order shown and the order of replies in the item, in either direction."""
     swapped: Mapping[Point | str, Choice] = {"first": "second", "second": "first"}
     return swapped.get(value, value) if shown.swap else value
 
 
-class Store:
-    """The open file. A context manager; several threads may call `save`."""
+class RatingStore:
+    """The open file of a study's ratings, as a context manager. Several threads may use it at once."""
 
     def __init__(self, folder: Path, study: Study) -> None:
         self.folder, self._study = folder, study
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Raises RunError if another process writes the study, or a line cannot be read."""
-        self._hold = lock_folder(self.folder)
-        self._hold.__enter__()
-        self.log, whole = read_log(self.folder, self._study)
+        """Opens the file. Raises RunError if another process writes to the study, or a line is no entry of the
+        study."""
+        self._folder_lock = lock_folder(self.folder)
+        self._folder_lock.__enter__()
+        self.log, complete = read_log(self.folder, self._study)
         with wrap_os_errors(self.folder / RATINGS):
             self._out = open(self.folder / RATINGS, "ab", 0, opener=partial(os.open, mode=0o600))
-            self._out.truncate(whole)
+            self._out.truncate(complete)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._out.close()
-        self._hold.__exit__(None, None, None)
+        self._folder_lock.__exit__(None, None, None)
 
-    def save(self, entry: Entry) -> None:
-        """Writes the entry, unless it exists, and waits until it is on disk. Raises RunError."""
-        with self._guard:
+    def save(self, entry: RatingEntry) -> None:
+        """Writes an entry, unless it exists, and waits until it is on disk. Raises RunError if the entry is not valid
+        or cannot be written."""
+        with self._lock:
             if entry.id not in self.log.ids:
                 self._write(self.log.check(entry))
 
     def take(self, rater: str) -> int | None:
-        """Adds an item that others dropped (see `Log.dropped`) to the rater's order, and returns its place; None if
-        there is none. Raises RunError."""
-        with self._guard:
-            if (dropped := self.log.dropped(rater)) is None:
+        """Adds an item that another rater dropped (see `RatingLog.find_dropped`) to the rater's order. Returns its
+        place; None if there is no such item. Raises RunError if it cannot be written."""
+        with self._lock:
+            if (dropped := self.log.find_dropped(rater)) is None:
                 return None
             place = len(self.log.orders[rater])
-            self._write(Entry(id=token_hex(8), rater=rater, place=place, question=TAKE, value=dropped))
+            self._write(RatingEntry(id=token_hex(8), rater=rater, place=place, question=TAKE, value=dropped))
             return place
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: RatingEntry) -> None:
         entry = entry.model_copy(update={"at": entry.at or datetime.now(UTC).isoformat(timespec="milliseconds")})
         with wrap_os_errors(self.folder / RATINGS):
             line, end = entry.model_dump_json().encode() + b"\n", self._out.tell()
@@ -173,16 +187,16 @@ class Store:
         self.log.add(entry)
 
 
-def read_log(folder: Path, study: Study) -> tuple[Log, int]:
-    """All entries, and the length of the complete lines in bytes. Raises RunError for a line that is no entry of the
-    study; ignores an incomplete last line."""
-    log, whole = Log(study), 0
+def read_log(folder: Path, study: Study) -> tuple[RatingLog, int]:
+    """Reads all entries, and the length of the complete lines in bytes. Ignores an incomplete last line. Raises
+    RunError if a line is no entry of the study."""
+    log, complete = RatingLog(study), 0
     file = folder / RATINGS
     for number, line in enumerate(file.read_bytes().splitlines(keepends=True) if file.exists() else (), start=1):
         if not line.endswith(b"\n"):
             break
         try:
-            entry = Entry.model_validate_json(line)
+            entry = RatingEntry.model_validate_json(line)
             log.add(entry if entry.question == TAKE else log.check(entry))
         except (ValueError, RunError) as error:
             reason = error.what if isinstance(error, RunError) else describe_error(error)
@@ -190,5 +204,5 @@ def read_log(folder: Path, study: Study) -> tuple[Log, int]:
             raise RunError(
                 f"line {number} is not a rating of this study: {reason}", where=str(file), hint=hint
             ) from error
-        whole += len(line)
-    return log, whole
+        complete += len(line)
+    return log, complete

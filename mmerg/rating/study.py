@@ -1,11 +1,11 @@
-"""The folder of a study. It can be published but for private/, and for clips and frames that others may not see.
+"""The folder of a study. You may publish it without private/, and without clips and frames that others may not see.
 
-study.json      the form, the blind items, and what each rater is shown in which order; nothing names a run
-media/          clips or keyframes, under random names
-ratings.jsonl   what raters answered, a line a click
-key.json        which run wrote which reply, and the answers to silent checks; only `mmerg rate score` opens it
-scores.json     written by it, with methods.md
-private/        the secret token of each rater's link, and where the runs are
+study.json      the form, the items, and what each rater is shown in which order; names no run
+media/          clips or keyframes, with random names
+ratings.jsonl   the answers of raters, a line per click
+key.json        which run wrote which reply, and the answers to silent checks; only `mmerg rate score` reads it
+scores.json     written by `mmerg rate score`, with methods.md
+private/        the secret token of each rater's link, and the paths of the runs
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from mmerg.errors import RunError
 from mmerg.judging.judgement import digest_replies
-from mmerg.rating.form import Form, Point
+from mmerg.rating.form import Point, StudyForm
 from mmerg.runs.folder import read_results
 from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
@@ -27,7 +27,7 @@ Kind = TypeVar("Kind", bound=Record)
 
 
 class ShownTurn(Record):
-    """media: files of its clip or keyframes, by name."""
+    """A turn as a rater sees it. media: the names of the files of its clip or keyframes."""
 
     speaker: str
     text: str
@@ -35,7 +35,8 @@ class ShownTurn(Record):
 
 
 class StudyItem(Record):
-    """What a rater sees. expect, why: the answers to practice and loud checks, never sent before they are given."""
+    """An item as a rater sees it. expect: the correct answers to a practice item or loud check, which the page never
+    gets. why: the feedback, which the page gets once the rater has answered."""
 
     history: tuple[ShownTurn, ...]
     responder: str
@@ -44,8 +45,9 @@ class StudyItem(Record):
     why: str = ""
 
 
-class Place(Record):
-    """A place in a rater's order. swap: the second reply is shown first. again: the rater has seen the item before."""
+class ShownItem(Record):
+    """A place in a rater's order. item: the code of the item. swap: the second reply is shown first. again: the rater
+    has seen the item before."""
 
     item: str
     swap: bool = False
@@ -53,25 +55,28 @@ class Place(Record):
 
 
 class Study(Record):
-    """practice: how many places at the start of each order are training. sampled: how the items were drawn."""
+    """A study as its raters see it. settings: those that decided it. sampled: a description of how its samples were
+    drawn. practice: the number of practice items at the start of each order. items: by code. orders: by rater."""
 
     settings: dict[str, object]
     sampled: str
-    form: Form
+    form: StudyForm
     practice: int
     items: dict[str, StudyItem]
-    orders: dict[str, tuple[Place, ...]]
+    orders: dict[str, tuple[ShownItem, ...]]
 
 
 class StudyCandidate(Record):
-    """Who wrote replies: a run, or HUMAN. replies: digest of the run's (see `digest_replies`)."""
+    """An author of replies: a run, or the human speaker. name: that of the run, or HUMAN. replies: the digest of the
+    run's replies (see `digest_replies`)."""
 
     name: str
     replies: str = ""
 
 
 class KeyItem(Record):
-    """candidates: who wrote the item's replies, by number; none for a check. expect: of a check, silent or loud."""
+    """What raters do not see of an item. candidates: the numbers of the authors of its replies; none for a check.
+    expect: the correct answers to a check. loud: the check tells the rater about a wrong answer."""
 
     sample: str
     dialogue: str
@@ -81,40 +86,44 @@ class KeyItem(Record):
 
 
 class Key(Record):
+    """What raters do not see of a study. items: by code, without practice items."""
+
     candidates: tuple[StudyCandidate, ...]
     items: dict[str, KeyItem]
 
 
-class Private(Record):
-    """links: the token of each rater. runs: the folder of each run by its name."""
+class Secrets(Record):
+    """What must not be published. links: the token of each rater. runs: the folder of each run, by name."""
 
     links: dict[str, str]
     runs: dict[str, str]
 
 
 def read_study(folder: Path) -> Study:
-    """Raises RunError where the folder has no study of this version."""
+    """Reads the study in a folder. Raises RunError if there is none, or it is of another version."""
     return _read(folder / STUDY, Study)
 
 
 def read_key(folder: Path) -> Key:
-    """Raises RunError where it is gone or damaged."""
+    """Reads the key of a study. Raises RunError if the file is missing or damaged."""
     return _read(folder / KEY, Key)
 
 
 def read_links(folder: Path) -> dict[str, str]:
-    """The token of each rater's link. Raises RunError."""
-    return _read(folder / PRIVATE, Private).links
+    """Reads the token of each rater's link. Raises RunError if the file is missing or damaged."""
+    return _read(folder / PRIVATE, Secrets).links
 
 
 def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
-    """The folder of each candidate's run, and why others are excluded: a run may be missing, or have changed."""
-    runs, problems = {}, []
-    known = _read(folder / PRIVATE, Private).runs if (folder / PRIVATE).exists() else {}
+    """Finds the folder of each candidate's run, by number of the candidate; and the reasons why others are excluded: a
+    run may be missing, or have changed."""
+    runs: dict[int, Path] = {}
+    problems: list[str] = []
+    paths = _read(folder / PRIVATE, Secrets).runs if (folder / PRIVATE).exists() else {}
     for number, candidate in enumerate(key.candidates):
         if candidate.name == HUMAN:
             continue
-        path = Path(known.get(candidate.name, candidate.name))
+        path = Path(paths.get(candidate.name, candidate.name))
         try:
             if digest_replies(read_results(path).values()) == candidate.replies:
                 runs[number] = path

@@ -17,7 +17,7 @@ from mmerg.plots import style
 from mmerg.plots.blame import PASSED, Verdict, count_audits, count_blame, iterate_verdicts, list_blamed_agents
 from mmerg.plots.matrix import draw_plans
 from mmerg.plots.run_data import RunData, try_read
-from mmerg.rating.rated import read_rated
+from mmerg.rating.people import read_people_ratings
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.outcome import OUTCOMES, classify_label_change, classify_outcome, list_outcomes
 from mmerg.reporting.render import file_name, render
@@ -69,7 +69,7 @@ class RunPages(RunData):
         self.simple = compare_with_simple(path, self.manifest, self.results)
         judged, unjudged = try_read(lambda: read_judgements(path))
         self.judged = judged or {}
-        rated, unrated = try_read(lambda: read_rated(path))
+        rated, unrated = try_read(lambda: read_people_ratings(path))
         self.rated = rated or {}
         reasons = (self.unscored, self.unplanted, unjudged, unrated)  # without paths of the author's machine
         self.unscored, self.unplanted, self.unjudged, self.unrated = (

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Reply
 from mmerg.errors import RunError
 from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_matches
-from mmerg.rating.rated import Rating, read_rated
+from mmerg.rating.people import PersonRating, read_people_ratings
 from mmerg.runs import events
 from mmerg.runs.folder import read_records, read_results
 from mmerg.runs.manifest import RunRef
@@ -123,7 +123,7 @@ def _scores(about: RunRef) -> Iterator[Row]:
     for match in read_matches(about):
         for aspect, scores in {"": match.overall, **match.aspects}.items():
             yield from _score_rows(scores, aspect, judge=match.name, against=match.runs[1])
-    for rated in read_rated(about.path).values():
+    for rated in read_people_ratings(about.path).values():
         yield from _score_rows(rated.scores, judge=rated.name)
         for other, scores in rated.against.items():
             yield from _score_rows(scores, judge=rated.name, against=other)
@@ -135,7 +135,7 @@ def _score_rows(scores: Mapping[str, Score], aspect: str = "", **whose: str) -> 
 
 
 def _ratings(about: RunRef) -> Iterator[Row]:
-    for rated in read_rated(about.path).values():
+    for rated in read_people_ratings(about.path).values():
         yield from ({"study": rated.study, **one.model_dump()} for one in rated.ratings)
 
 
@@ -180,6 +180,6 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     ),
     "scores": (*JUDGE, "metric", *list_columns(Score, "name", "interval"), "low", "high"),
     "verdicts": (*JUDGE, "sample", "dialogue", *list_columns(events.Verdict)),
-    "ratings": ("study", *list_columns(Rating)),
+    "ratings": ("study", *list_columns(PersonRating)),
 }
 TABLES = {table: (*RUN, *columns) for table, columns in _COLUMNS.items()}

@@ -155,10 +155,10 @@ def test_a_wrong_forecast_is_not_a_clean_pass() -> None:
     """The check fails exactly the wrong forecasts and the planted ones."""
     known = [{"sample": f"s{n}", "dialogue": f"d{n}", "stage": "caef"} for n in range(40)]
     found = [
-        Case.model_validate({**one, "right": n % 2 == 0, "scores": {"odds": -1.0 if n % 2 else 1.0}})
-        for n, one in enumerate(known)
+        Case.model_validate({**fields, "right": n % 2 == 0, "scores": {"odds": -1.0 if n % 2 else 1.0}})
+        for n, fields in enumerate(known)
     ]
-    found += [Case.model_validate({**one, "fault": FOREIGN, "scores": {"odds": -1.0}}) for one in known]
+    found += [Case.model_validate({**fields, "fault": FOREIGN, "scores": {"odds": -1.0}}) for fields in known]
     together = measure_auditor(found, {"caef": Check(form="odds")}, 0)
     assert together
     assert (together.passed.value, together.blamed.value, together.f1) == (1, 1, 1)

@@ -48,7 +48,9 @@ def test_an_auditor_that_finds_every_fault_has_perfect_scores(
         assert main([str(path), *FOREIGN_ONLY]) == 0
         assert server.calls - before <= len(STAGES) * (DIALOGUES - 2) + 4  # and the probes of the server
     planted = read_faults(path)
-    assert {name: row[FOREIGN].value for name, row in planted.aucs.items()} == {f"{one} finding": 1 for one in STAGES}
+    assert {name: row[FOREIGN].value for name, row in planted.aucs.items()} == {
+        f"{stage} finding": 1 for stage in STAGES
+    }
     whole = planted.wholes["finding"]
     assert (whole.passed.value, whole.blamed.value, whole.chance) == (1, 1, 0)
     assert {case.model_dump_json() for case in few.cases} < {case.model_dump_json() for case in planted.cases}
@@ -84,7 +86,7 @@ def test_every_kind_of_fault_is_measured_in_every_form(tmp_path: Path) -> None:
     forms = {stage: {form for case in own if case.stage == stage for form in case.scores} for stage in STAGES}
     rest = {"likelihood", "odds", "comparison", "finding"}
     assert forms == {"mpa": {"code", *rest}, "caef": rest, "psp": rest, "sgrg": {"code", *rest}}
-    value = {name: {kind: one.value for kind, one in row.items()} for name, row in planted.aucs.items()}
+    value = {name: {kind: auc.value for kind, auc in row.items()} for name, row in planted.aucs.items()}
     assert [value[f"{stage} likelihood"][FOREIGN] for stage in STAGES] == [1] * 4
     assert value["caef likelihood"][WRONG] == value["caef likelihood"][FLIPPED] == 0.5  # they fit their scene too
     choices = [field["enum"] for schema in schemas for name, field in schema.items() if name.endswith("emotion")]

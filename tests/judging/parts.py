@@ -1,4 +1,4 @@
-"""Parts that judging's tests share: judges as conf/ composes them, items, and scripted answers."""
+"""Judges as conf/ composes them, items, and scripted completions, for the tests of judging."""
 
 import json
 import re
@@ -32,19 +32,19 @@ def judge(name: str, repeats: int = 1) -> Judge:
     return Judge(Prompts(build_judge_system(settings)), sampling, settings.replies, repeats)
 
 
-def asked(judge: Judge, item: Item, answer: Callable[[Request], Any]) -> tuple[Verdicts, Scripted, list[Event]]:
-    """The verdicts of a scripted judge, the backend with its requests, and the events."""
-    backend, told = Scripted(answer), list[Event]()
-    return judge.judge_item(item, backend, told.append), backend, told
+def ask_scripted(judge: Judge, item: Item, answer: Callable[[Request], Any]) -> tuple[Verdicts, Scripted, list[Event]]:
+    """Asks a scripted judge. Returns the verdicts, the backend with its requests, and the events."""
+    backend, emitted = Scripted(answer), list[Event]()
+    return judge.judge_item(item, backend, emitted.append), backend, emitted
 
 
-def user_of(request: Request) -> str:
+def user_text(request: Request) -> str:
     return request.messages[1].text
 
 
 def shown(request: Request) -> tuple[str, str]:
-    """Reply 1 and Reply 2 as a prompt shows them."""
-    found = re.search(r"Reply 1:\n(.*)\n\nReply 2:\n(.*)\n", user_of(request))
+    """The texts of Reply 1 and Reply 2 in a prompt."""
+    found = re.search(r"Reply 1:\n(.*)\n\nReply 2:\n(.*)\n", user_text(request))
     assert found
     return found[1], found[2]
 
@@ -55,11 +55,6 @@ def better(which: str) -> str:
 
 def always_first(request: Request) -> str:
     return better("Reply 1")
-
-
-def longer(request: Request) -> str:
-    one, other = shown(request)
-    return better("tie" if len(one) == len(other) else f"Reply {1 if len(one) > len(other) else 2}")
 
 
 def rating(score: object) -> str:

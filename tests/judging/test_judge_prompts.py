@@ -7,20 +7,22 @@ import pytest
 
 from mmerg.judging.items import Item
 from mmerg.judging.judge import Judge
-from tests.judging.parts import ITEM, PAIR, always_first, asked, judge, node, rating, shown, user_of
+from tests.judging.parts import ITEM, PAIR, always_first, ask_scripted, judge, node, rating, shown, user_text
 
 GOLDEN = Path(__file__).parent / "golden"
 ASPECTS = [(name, aspect) for name in ("likert", "pairwise") for aspect in node(name).aspects]
 
 
 def prompts(judge: Judge, item: Item) -> list[str]:
-    """Each call's messages, in order."""
-    _, backend, _ = asked(judge, item, lambda request: always_first(request) if judge.replies == 2 else rating(3))
+    """The messages of each call, in order."""
+    _, backend, _ = ask_scripted(
+        judge, item, lambda request: always_first(request) if judge.replies == 2 else rating(3)
+    )
     return ["\n".join(f"=== {m.role}\n{m.text}" for m in request.messages) + "\n" for request in backend.requests]
 
 
 @pytest.mark.parametrize(("name", "aspect"), ASPECTS, ids=[f"{name}-{aspect}" for name, aspect in ASPECTS])
-def test_prompt_is_as_in_its_golden_file(name: str, aspect: str) -> None:
+def test_prompts_match_their_golden_files(name: str, aspect: str) -> None:
     file = GOLDEN / f"{name}-{aspect}.txt"
     place = list(node(name).aspects).index(aspect)
     prompt = prompts(judge(name), PAIR if name == "pairwise" else ITEM)[place]
@@ -29,17 +31,17 @@ def test_prompt_is_as_in_its_golden_file(name: str, aspect: str) -> None:
     assert prompt == file.read_text(encoding="utf-8")
 
 
-def test_calls_differ_only_in_the_aspect() -> None:
+def test_the_prompts_of_an_item_differ_only_in_the_question() -> None:
     texts = prompts(judge("likert"), ITEM)
     assert len(texts) == len({text.split("Question:")[1] for text in texts}) == 3
     assert len({text.split("Question:")[0] for text in texts}) == 1
 
 
 def test_pairs_are_judged_in_both_orders_one_after_the_other() -> None:
-    _, backend, _ = asked(judge("pairwise"), PAIR, always_first)
+    _, backend, _ = ask_scripted(judge("pairwise"), PAIR, always_first)
     a, b = PAIR.replies
     assert [shown(request) for request in backend.requests] == [(a, b)] * 5 + [(b, a)] * 5
-    before = [user_of(request).split("Question:")[0] for request in backend.requests]
+    before = [user_text(request).split("Question:")[0] for request in backend.requests]
     assert len(set(before[:5])) == len(set(before[5:])) == 1
 
 

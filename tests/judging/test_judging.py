@@ -1,4 +1,4 @@
-"""Verdicts on one item, and the choice of items."""
+"""Verdicts on one item, and the selection of items."""
 
 from pathlib import Path
 
@@ -14,12 +14,14 @@ from mmerg.judging.metrics import score_ratings
 from mmerg.runs import events
 from mmerg.scoring.run_results import read_run
 from mmerg.settings.model import StageSettings
-from tests.judging.parts import ITEM, asked, judge, node, rating, user_of
+from tests.judging.parts import ITEM, ask_scripted, judge, node, rating, user_text
 from tests.scoring.run_builder import build_run, result
 
 
 def test_each_aspect_is_rated() -> None:
-    found, backend, _ = asked(judge("likert"), ITEM, lambda r: rating(5 if "Question: fluency" in user_of(r) else 2))
+    found, backend, _ = ask_scripted(
+        judge("likert"), ITEM, lambda r: rating(5 if "Question: fluency" in user_text(r) else 2)
+    )
     assert [(v.aspect, v.score, v.reason) for v in found.verdicts] == [
         ("empathy", 2, "because"),
         ("coherence", 2, "because"),
@@ -39,32 +41,32 @@ BAD = [
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_an_invalid_answer_is_retried_and_then_unusable(text: str) -> None:
+def test_an_invalid_completion_is_requested_again_and_then_unusable(text: str) -> None:
     def answer(request: Request) -> str:
-        return text if "Question: empathy" in user_of(request) else rating(3)
+        return text if "Question: empathy" in user_text(request) else rating(3)
 
-    found, backend, told = asked(judge("likert"), ITEM, answer)
+    found, backend, emitted = ask_scripted(judge("likert"), ITEM, answer)
     bad, *good = found.verdicts
     assert (bad.usable, bad.score, bad.failure) == (False, None, Failure.SCHEMA_INVALID)
     assert [v.score for v in good] == [3, 3]
     assert found.status == "ok"
     assert backend.calls == 1 + 2 + 2  # two repairs
-    assert [e.verdict for e in told if isinstance(e, events.Judged)] == list(found.verdicts)
+    assert [e.verdict for e in emitted if isinstance(e, events.Judged)] == list(found.verdicts)
     scores = score_ratings([found], ["empathy", "fluency"], "")
     assert (scores["empathy"].value, scores["empathy"].n, scores["fluency"].value) == (None, 0, 3.0)
 
 
 def test_a_failed_call_fails_the_item_and_an_interrupted_one_is_raised() -> None:
     def broken(request: Request) -> str | Exception:
-        return CallError(Failure.TIMEOUT, "too late") if "Question: fluency" in user_of(request) else rating(3)
+        return CallError(Failure.TIMEOUT, "too late") if "Question: fluency" in user_text(request) else rating(3)
 
-    found, _, told = asked(judge("likert"), ITEM, broken)
+    found, _, emitted = ask_scripted(judge("likert"), ITEM, broken)
     assert (found.status, found.failure, found.verdicts) == ("failed", Failure.TIMEOUT, ())
-    assert isinstance(told[-1], events.SampleFailed)
+    assert isinstance(emitted[-1], events.SampleFailed)
     closed = Scripted([])
     closed.close()
     with pytest.raises(CallError) as caught:
-        judge("likert").judge_item(ITEM, closed, told.append)
+        judge("likert").judge_item(ITEM, closed, emitted.append)
     assert caught.value.failure is Failure.INTERRUPTED
 
 
@@ -81,15 +83,15 @@ def test_failed_samples_need_no_call(tmp_path: Path) -> None:
     run = read_run(build_run(tmp_path / "a", [result("d0/4"), result("d1/4", None)]))
     chosen = select_items(run)
     assert [(item.id, item.no_reply) for item in chosen.items] == [("d0/4", ()), ("d1/4", (0,))]
-    found, backend, told = asked(judge("likert"), chosen.items[1], lambda _: rating(3))
+    found, backend, emitted = ask_scripted(judge("likert"), chosen.items[1], lambda _: rating(3))
     assert (found.status, found.verdicts, found.no_reply, found.calls, backend.calls) == ("ok", (), (0,), 0, 0)
-    assert isinstance(told[-1], events.SampleDone)
+    assert isinstance(emitted[-1], events.SampleDone)
     assert (chosen.items[0].responder, chosen.items[0].history[0]) == ("Ben", ("Ana", "I lost my keys."))
     with pytest.raises(RunError, match="there is no reply to judge: 1 failed"):
         select_items(read_run(build_run(tmp_path / "b", [result("d1/4", None)])))
 
 
-def test_pairs_are_the_samples_of_both_runs(tmp_path: Path) -> None:
+def test_two_runs_are_compared_on_their_common_samples(tmp_path: Path) -> None:
     a = build_run(tmp_path / "a", [result("d0/4", "a0"), result("d1/4", None), result("d2/4", "a2")])
     b = build_run(tmp_path / "b", [result("d2/4", "b2\nmore"), result("d1/4", "b1"), result("d3/4", "b3")])
     chosen = select_items(read_run(a), read_run(b))
@@ -111,7 +113,7 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
         select_items(a, read_run(build_run(tmp_path / "d", [result("d9/4")])))
 
 
-def test_drawing_items_depends_on_the_seed_alone(tmp_path: Path) -> None:
+def test_the_seed_decides_which_items_are_drawn(tmp_path: Path) -> None:
     run = read_run(build_run(tmp_path / "a", [result(f"d{n}/4") for n in range(9)]))
     chosen, drawn = select_items(run), select_items(run, count=4, seed=1)
     assert drawn == select_items(run, count=4, seed=1)
@@ -122,7 +124,7 @@ def test_drawing_items_depends_on_the_seed_alone(tmp_path: Path) -> None:
     assert chosen.digest() != drawn.digest()
 
 
-def test_the_digest_covers_what_the_judge_sees(tmp_path: Path) -> None:
+def test_the_digest_covers_only_what_the_judge_sees(tmp_path: Path) -> None:
     def digest(name: str, *results: object, **more: object) -> str:
         return select_items(read_run(build_run(tmp_path / name, list(results), **more))).digest()  # type: ignore[arg-type]
 
@@ -137,5 +139,5 @@ def test_the_digest_covers_what_the_judge_sees(tmp_path: Path) -> None:
 def test_models_are_the_same_by_name_or_weights(other: dict[str, str], same: bool) -> None:
     engine = Engine(backend="b", version="1", model="m", digest="d")
     assert same_model(engine, engine.model_copy(update=other)) == same
-    one, two = (engine.model_copy(update={"model": name, "digest": ""}) for name in "mn")
-    assert not same_model(one, two)
+    m, n = (engine.model_copy(update={"model": name, "digest": ""}) for name in "mn")
+    assert not same_model(m, n)

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from mmerg.judging.metrics import CONSISTENCY, run_sign_tests, score_preferences, score_ratings
 from mmerg.runs.events import Choice, Verdict
 from mmerg.runs.result import Verdicts
-from tests.judging.parts import PAIR, always_first, asked, judge
+from tests.judging.parts import PAIR, always_first, ask_scripted, judge
 
 ASPECTS = ["empathy", "relevance", "fluency", "informativity", "consistency"]
 
@@ -30,8 +30,8 @@ def scores(*samples: Verdicts) -> dict[str, float | None]:
     return {name: score.value for name, score in score_preferences(samples, ["empathy"], "").items()}
 
 
-def test_a_judge_that_always_prefers_the_first_only_ties() -> None:
-    found = [asked(judge("pairwise", repeats=2), PAIR, always_first)[0]]
+def test_a_judge_that_always_prefers_the_first_reply_gives_only_ties() -> None:
+    found = [ask_scripted(judge("pairwise", repeats=2), PAIR, always_first)[0]]
     scores = {name: score.value for name, score in score_preferences(found, ASPECTS, "").items()}
     assert (scores["win"], scores["tie"], scores["lose"]) == (0, 100, 0)
     assert (scores["first"], scores["flips"], scores["agree_orders"], scores["agree_repeats"]) == (100, 100, 0, 100)
@@ -72,8 +72,8 @@ def test_swapping_the_runs_only_swaps_win_and_lose(
 ) -> None:
     names = [f"d{n}/4" for n in range(len(given))]
     here = scores(*(sample(*repeats, name=name) for repeats, name in zip(given, names, strict=True)))
-    # B in the place of A: what was shown first when A came first is now what is shown first when B does.
-    swapped = [[(other, one) for one, other in repeats] for repeats in given]
+    # With the runs exchanged, the verdict with A first is the verdict with B first, and the other way round.
+    swapped = [[(b_first, a_first) for a_first, b_first in repeats] for repeats in given]
     there = scores(*(sample(*repeats, name=name) for repeats, name in zip(swapped, names, strict=True)))
     back = {"win": "lose", "lose": "win"}
     margins = [found.pop("margin") for found in (here, there)]
@@ -84,7 +84,7 @@ def test_swapping_the_runs_only_swaps_win_and_lose(
         assert abs(here["win"] + (here["tie"] or 0) + (here["lose"] or 0) - 100) < 1e-9
 
 
-def test_a_failed_reply_loses_without_a_verdict() -> None:
+def test_a_run_without_a_reply_loses_without_a_verdict() -> None:
     def failed(name: str, *runs: int) -> Verdicts:
         return Verdicts(id=name, status="ok", dialogue=name[:2], no_reply=runs)
 
@@ -118,7 +118,7 @@ def test_ratings_are_means_over_samples_of_means_over_repeats() -> None:
         "empathy"
     ]
     assert (score.value, score.n, score.signature, score.higher_is_better) == (3.25, 2, "s", True)
-    assert score.interval is None  # all is from one dialogue
+    assert score.interval is None  # all samples are from one dialogue
     more = score_ratings([rated("d0/1", 1), rated("d1/1", 5)], ["empathy"], "s")["empathy"]
     assert (more.value, more.why) == (3.0, "no interval: fewer than 10 dialogues")
 
@@ -133,8 +133,8 @@ def test_margins_and_sign_tests() -> None:
     assert margin.interval[0] < 50 < margin.interval[1]
     more = [sample(tied, name=f"d{number}/1", aspect="fluency") for number in range(10)]  # type: ignore[arg-type]
     both = [
-        one.model_copy(update={"verdicts": one.verdicts + other.verdicts})
-        for one, other in zip(samples, more, strict=True)
+        on_empathy.model_copy(update={"verdicts": on_empathy.verdicts + on_fluency.verdicts})
+        for on_empathy, on_fluency in zip(samples, more, strict=True)
     ]
     found = run_sign_tests(both, ["empathy", "fluency"])
     assert (found["empathy"].won, found["empathy"].lost) == (6, 1)
@@ -144,7 +144,7 @@ def test_margins_and_sign_tests() -> None:
     assert score_preferences(both, ["empathy", "fluency"], "")["margin"].value == 25.0
 
 
-def test_a_dialogue_has_one_vote() -> None:
+def test_each_dialogue_has_one_vote_in_a_sign_test() -> None:
     won, lost = ("first", "second"), ("second", "first")
     samples = [sample(won, name=f"d0/{number}") for number in range(5)]  # type: ignore[arg-type]
     samples += [sample(lost, name="d1/1"), sample(won, name="d2/1"), sample(lost, name="d2/2")]  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Studies for tests, drawn from runs with names that no rater may see."""
+"""Studies for tests, of runs whose names no rater may see."""
 
 import threading
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 
-from mmerg.rating.launch import new
+from mmerg.rating.launch import create
 from mmerg.rating.page import build_server
-from mmerg.rating.store import Store
+from mmerg.rating.store import RatingStore
 from mmerg.rating.study import Study, read_links, read_study
 from mmerg.serving.launch import open_listener
 from mmerg.settings.commands import RateSettings
@@ -18,38 +18,38 @@ from tests.scoring.run_builder import build_run, result
 from tests.serving.running import client_of
 
 NAMES = ("zebra", "giraffe")  # of runs
-SECRET = (*NAMES, "okapi", "quagga", "dia1", "dia2")  # of runs, systems, models, samples, too
+SECRET = (*NAMES, "okapi", "quagga", "dia1", "dia2")  # names of runs, systems, models and samples
 FEELINGS = ("sadness", "joy", "anger")
 BARE: dict[str, Any] = {"visual": "none", "gold": 0.0, "repeats": 0.0}
 
 
 def runs(folder: Path, count: int = 12, *names: str, replies: int = 0) -> list[Path]:
-    """Runs over `count` dialogues. replies: changes all replies."""
-    made = []
+    """Writes runs over `count` dialogues. replies: another number gives other replies."""
+    folders = []
     for number, name in enumerate(names or NAMES):
         lines = [
             result(
-                f"dia{one}/3",
-                f"I am number {number + replies} and I hear you in conversation {one}.",
+                f"dia{dialogue}/3",
+                f"I am number {number + replies} and I hear you in conversation {dialogue}.",
                 "sadness",
-                gold=FEELINGS[one % 3],
-                gold_response=f"What people say in conversation {one}.",
+                gold=FEELINGS[dialogue % 3],
+                gold_response=f"What people say in conversation {dialogue}.",
             )
-            for one in range(count)
+            for dialogue in range(count)
         ]
-        made.append(build_run(folder / name, lines, system="okapi", model="quagga", config={"seed": number}))
-    return made
+        folders.append(build_run(folder / name, lines, system="okapi", model="quagga", config={"seed": number}))
+    return folders
 
 
 def study(folder: Path, count: int = 12, **settings: Any) -> Path:
-    """A study of the usual runs in `folder`/study; by default only text, without checks and repeats."""
+    """Creates a study in `folder`/study; by default only of text, without checks and repeats."""
     place = folder / "study"
     paths = [path for name in NAMES if (path := folder / name).exists()] or runs(folder, count)
-    assert new(RateSettings(**BARE | {"items": count} | settings), place, paths) == 0
+    assert create(RateSettings(**BARE | {"items": count} | settings), place, paths) == 0
     return place
 
 
-def drawn(folder: Path, **settings: Any) -> Study:
+def create_and_read(folder: Path, **settings: Any) -> Study:
     return read_study(study(folder, **settings))
 
 
@@ -79,14 +79,14 @@ class Rater:
 
 @contextmanager
 def serving(folder: Path, port: int = 0) -> Iterator[dict[str, Rater]]:
-    """Serves a study, and gives its raters."""
+    """Serves a study, and gives clients of its raters."""
     links = read_links(folder)
-    with closing(open_listener("127.0.0.1", port)) as heard, Store(folder, read_study(folder)) as store:
+    with closing(open_listener("127.0.0.1", port)) as listening, RatingStore(folder, read_study(folder)) as store:
         server = build_server(store, links, RateSettings())
-        thread = threading.Thread(target=server.run, args=([heard],))
+        thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:
-            with client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client:
+            with client_of(f"http://127.0.0.1:{listening.getsockname()[1]}") as client:
                 yield {rater: Rater(client, token) for rater, token in links.items()}
         finally:
             server.should_exit = True

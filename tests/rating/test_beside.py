@@ -1,11 +1,11 @@
-"""People's ratings beside those of a model, and beside a run in the papers' tables and its report."""
+"""People's ratings compared with those of a model judge, and in the tables of papers and a run's report."""
 
 from pathlib import Path
 
 import pytest
 
 from mmerg.papertables.table_run import read_table_run
-from mmerg.rating.launch import new
+from mmerg.rating.launch import create
 from mmerg.reporting.write import write_report
 from mmerg.runs.events import Verdict
 from mmerg.runs.folder import read_results
@@ -18,69 +18,69 @@ from tests.rating.parts import BARE, NAMES, runs, study
 from tests.rating.test_score import answer, scored
 
 
-def verdicts_on_all(folder: Path, *verdicts: Verdict) -> None:
+def write_verdicts_on_all(folder: Path, *verdicts: Verdict) -> None:
     lines = [Verdicts(id=f"dia{n}/3", status="ok", dialogue=f"dia{n}", verdicts=verdicts) for n in range(12)]
     write_verdicts(folder, lines)
 
 
-def test_a_judge_is_one_more_rater_of_the_same_items(tmp_path: Path) -> None:
+def test_a_judge_is_compared_as_another_rater_of_the_same_items(tmp_path: Path) -> None:
     folder = study(tmp_path, 12, human=True)
     answer(folder, better=1.5)
     for name, value in zip(NAMES, (2, 5), strict=True):
-        rate(tmp_path / name, name, value)  # a judge of each run, so that their verdicts are told apart
-        one = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=value)
-        verdicts_on_all(tmp_path / f"judge-likert-{name}-12345678", one)
-    first, second = (one for one in scored(folder).judges if one.question == "empathy")
+        rate(tmp_path / name, name, value)  # a judge of each run with the name of the run
+        verdict = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=value)
+        write_verdicts_on_all(tmp_path / f"judge-likert-{name}-12345678", verdict)
+    first, second = (judge for judge in scored(folder).judges if judge.question == "empathy")
     assert (first.judge, first.n, second.n) == ("zebra@likert", 12, 12)
     assert sum(row[1] for row in first.counts) == 12  # all verdicts are 2
     assert sum(row[4] for row in second.counts) == 12
     assert first.people.value is not None
     assert first.joined.value is not None
     assert first.joined.value != first.people.value
-    assert first.kappa == pytest.approx(0, abs=1e-9)  # it tells no reply from another
+    assert first.kappa == pytest.approx(0, abs=1e-9)  # it gives all replies the same score
     assert first.both_orders is None
 
 
-def test_a_judge_of_pairs_counts_only_where_both_orders_agree(tmp_path: Path) -> None:
+def test_a_pair_is_a_tie_for_a_judge_whose_orders_disagree(tmp_path: Path) -> None:
     folder = study(tmp_path, 12, design="pairwise")
     answer(folder, better=1.5)  # the second run wins
     judging = write_judging(tmp_path / "zebra", tmp_path / "giraffe", corpus="demo")
-    one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="second")
-    swapped = one.model_copy(update={"round": 1, "order": (1, 0)})
-    verdicts_on_all(judging, one, swapped.model_copy(update={"choice": "first"}))
-    [judge] = (one for one in scored(folder).judges if one.question == "empathy")
+    verdict = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="second")
+    swapped = verdict.model_copy(update={"round": 1, "order": (1, 0)})
+    write_verdicts_on_all(judging, verdict, swapped.model_copy(update={"choice": "first"}))
+    [judge] = (judge for judge in scored(folder).judges if judge.question == "empathy")
     assert (judge.n, judge.both_orders) == (12, 100)
     assert sum(row[0] for row in judge.counts) == 12  # -1: the second run
-    verdicts_on_all(judging, one, swapped)
-    [judge] = (one for one in scored(folder).judges if one.question == "empathy")
+    write_verdicts_on_all(judging, verdict, swapped)
+    [judge] = (judge for judge in scored(folder).judges if judge.question == "empathy")
     assert judge.both_orders == 0
     assert sum(row[1] for row in judge.counts) == 12  # a tie
 
 
-def test_people_come_before_a_judge_in_the_papers_tables_and_stand_in_the_report(tmp_path: Path) -> None:
+def test_people_come_before_a_judge_in_tables_of_papers_and_are_in_the_report(tmp_path: Path) -> None:
     run = Maker(tmp_path)("run")
     rate(run, "larger", 3.9)
-    new(RateSettings(**BARE | {"items": 31}), tmp_path / "study", [run])
+    create(RateSettings(**BARE | {"items": 31}), tmp_path / "study", [run])
     answer(tmp_path / "study")
     scored(tmp_path / "study")
     assert score_run([str(run), "--resamples", "50"]) == 0
     people = read_table_run(run).people["people@study"]
-    drawn = match("main", run)
-    [line] = run_lines(drawn)
+    table = match("main", run)
+    [line] = run_lines(table)
     assert line.scores["empathy"].value == people.scores["empathy"].value != 3.9
-    assert any("by people@study: 3 raters, 31 items, ordinal alpha empathy" in note for note in drawn.notes)
+    assert any("by people@study: 3 raters, 31 items, ordinal alpha empathy" in note for note in table.notes)
     page = write_report([run], tmp_path / "report").read_text()
     assert f"people@study</bdi>: {people.description}" in page
 
 
-def test_a_judge_of_a_run_that_was_made_again_is_left_out(tmp_path: Path) -> None:
+def test_a_judge_of_a_run_with_new_replies_is_ignored(tmp_path: Path) -> None:
     folder = study(tmp_path, 12)
     answer(folder)
     for name in NAMES:
         rate(tmp_path / name, "gemma", 3.0)
-    one = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=3)
-    verdicts_on_all(tmp_path / "judge-likert-gemma-12345678", one)
-    assert {found.n for found in scored(folder).judges} == {24, 0}
+    verdict = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=3)
+    write_verdicts_on_all(tmp_path / "judge-likert-gemma-12345678", verdict)
+    assert {judge.n for judge in scored(folder).judges} == {24, 0}
     runs(tmp_path / "again", 12, "zebra", replies=5)
     edit(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
-    assert {found.n for found in scored(folder).judges} == {12, 0}
+    assert {judge.n for judge in scored(folder).judges} == {12, 0}

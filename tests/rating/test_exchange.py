@@ -1,4 +1,4 @@
-"""Export to other tools and import of their ratings; and how many items a study needs."""
+"""Export to other tools, import of their ratings, the number of items that a study needs, and the command."""
 
 import csv
 import json
@@ -12,8 +12,8 @@ import yaml
 
 from mmerg.errors import MmergError
 from mmerg.rating.exchange import export, import_ratings
-from mmerg.rating.power import compute_power, items_for
-from mmerg.rating.score import two_way
+from mmerg.rating.power import compute_power, find_item_count
+from mmerg.rating.score import estimate_mean
 from mmerg.rating.store import read_log
 from mmerg.rating.study import read_study
 from tests.processes import in_process
@@ -22,8 +22,8 @@ from tests.rating.parts import SECRET, runs, study
 FORMATS = {"csv": "out.csv", "pearmut": "out.json", "potato": "out"}
 
 
-def filled(form: str, out: Path, wanted: dict[tuple[str, int, str], Any]) -> Path:
-    """The tool's output for the wanted answers."""
+def fill_in(form: str, out: Path, wanted: dict[tuple[str, int, str], Any]) -> Path:
+    """Writes the tool's output with the wanted answers, and returns its path."""
     if form == "csv":
         rows = list(csv.DictReader(out.read_text().splitlines()))
         for row in rows:
@@ -41,15 +41,16 @@ def filled(form: str, out: Path, wanted: dict[tuple[str, int, str], Any]) -> Pat
             for scheme in config["annotation_schemes"]:
                 for item in items:
                     value = wanted[folder.name, int(item["id"].rpartition("-")[2]), scheme["name"]]
-                    words = {"cannot": "Cannot", "first": "A is", "second": "B is", "tie": "Equally"}
-                    name = next(one for one in scheme["labels"] if one.startswith(words.get(value, str(value))))
+                    starts = {"cannot": "Cannot", "first": "A is", "second": "B is", "tie": "Equally"}
+                    start = starts.get(value, str(value))
+                    name = next(label for label in scheme["labels"] if label.startswith(start))
                     state[item["id"]].append([{"schema": scheme["name"], "name": name}, name])
             place = folder / "annotation_output" / "somebody"
             place.mkdir(parents=True)
             (place / "user_state.json").write_text(json.dumps({"instance_id_to_label_to_value": state}))
         return out
     campaign, lines = json.loads(out.read_text()), []
-    names = [one["name"] for one in campaign["info"]["sliders"]]
+    names = [slider["name"] for slider in campaign["info"]["sliders"]]
     for task in campaign["data"]:
         for document in task:
             rater, _, place = document[0]["item_id"].rpartition("-")
@@ -59,11 +60,11 @@ def filled(form: str, out: Path, wanted: dict[tuple[str, int, str], Any]) -> Pat
                 sliders["A"][name] = value if isinstance(value, int) else {"first": 4, "second": 2, "tie": 3}.get(value)
                 if "B" in sliders:
                     sliders["B"][name] = 3 if value != "cannot" else None
-            annotation = [{side: {"sliders": of} for side, of in sliders.items()}]
+            annotation = [{side: {"sliders": values} for side, values in sliders.items()}]
             lines.append(json.dumps({"item": document, "annotation": annotation, "user_id": rater}))
-    given = out.with_suffix(".jsonl")
-    given.write_text("\n".join(lines))
-    return given
+    annotations = out.with_suffix(".jsonl")
+    annotations.write_text("\n".join(lines))
+    return annotations
 
 
 @pytest.mark.parametrize("design", ["likert", "pairwise"])
@@ -80,13 +81,13 @@ def test_ratings_survive_an_export_and_import(tmp_path: Path, form: str, design:
         for place in range(len(order))
         for name, question in made.form.questions.items()
     }
-    file = filled(form, out, wanted)
+    file = fill_in(form, out, wanted)
     count = import_ratings(made, folder, form, file)
     size = (folder / "ratings.jsonl").stat().st_size
     import_ratings(made, folder, form, file)
     assert (folder / "ratings.jsonl").stat().st_size == size
     log, _ = read_log(folder, made)
-    found = {(*key, name): value for key, of in log.answers.items() for name, value in of.items()}
+    found = {(*key, name): value for key, answers in log.answers.items() for name, value in answers.items()}
     lost = {"cannot"} if form == "pearmut" else set()  # a slider that nobody moved
     assert found == {key: value for key, value in wanted.items() if value not in lost}
     assert count == len(found)
@@ -111,7 +112,7 @@ def test_the_file_imported_last_counts(tmp_path: Path) -> None:
     ("text", "what"),
     [("rater,place,question\nr1,3,wit", "KeyError: 'value'"), ("value,rater,place\n4,r1", "this is not a csv file")],
 )
-def test_other_tables_are_refused(tmp_path: Path, text: str, what: str) -> None:
+def test_tables_without_ratings_are_refused(tmp_path: Path, text: str, what: str) -> None:
     (tmp_path / "in.csv").write_text(text)
     with pytest.raises(MmergError, match=what):
         import_ratings(read_study(study(tmp_path, 3)), tmp_path / "study", "csv", tmp_path / "in.csv")
@@ -127,7 +128,7 @@ def test_other_tables_are_refused(tmp_path: Path, text: str, what: str) -> None:
         ("r1,3,empathy,", "no answers"),
     ],
 )
-def test_answers_of_another_study_are_named_and_nothing_is_added(tmp_path: Path, row: str, what: str) -> None:
+def test_answers_of_another_study_are_refused_and_nothing_is_added(tmp_path: Path, row: str, what: str) -> None:
     folder = study(tmp_path, 3)
     (tmp_path / "in.csv").write_text(f"rater,place,question,value\n{row}\n")
     with pytest.raises(MmergError, match=what):
@@ -135,25 +136,25 @@ def test_answers_of_another_study_are_named_and_nothing_is_added(tmp_path: Path,
     assert not (folder / "ratings.jsonl").exists() or not (folder / "ratings.jsonl").read_bytes()
 
 
-def test_a_planned_study_finds_its_difference_as_often_as_planned() -> None:
+def test_a_planned_study_detects_its_difference_with_the_planned_power() -> None:
     spread, raters = (0.8, 0.1, 1.0), 4
-    items = items_for(raters, 0.3, spread, 0.8)
+    items = find_item_count(raters, 0.3, spread, 0.8)
     assert items
     before, enough = compute_power(np.array([items - 1, items]), raters, 0.3, spread)
     assert before < 0.8 <= enough
-    found = 0
+    detected = 0
     for seed in range(100):
         random = np.random.default_rng(seed)
         shapes = ((items, 1), (1, raters), (items, raters))
         parts = [random.normal(0, sd, shape) for sd, shape in zip(spread, shapes, strict=True)]
-        _, p = two_way("x", 0.3 + sum(parts), list(map(str, range(items))), 200, 0, (-9, 9))  # type: ignore[arg-type]
-        found += p is not None and p < 0.05
-    assert 64 <= found <= 96  # 80 of 100, but for four standard errors
-    assert items_for(2, 0.3, (0.8, 2.0, 1.0), 0.8) is None
+        _, p = estimate_mean("x", 0.3 + sum(parts), list(map(str, range(items))), 200, 0, (-9, 9))  # type: ignore[arg-type]
+        detected += p is not None and p < 0.05
+    assert 64 <= detected <= 96  # 80 of 100, within four standard errors
+    assert find_item_count(2, 0.3, (0.8, 2.0, 1.0), 0.8) is None
 
 
 @pytest.mark.parametrize(
-    ("words", "what"),
+    ("arguments", "message"),
     [
         (["nw"], "did you mean new?"),
         (["import", "study"], "needs STUDY FILE"),
@@ -162,16 +163,16 @@ def test_a_planned_study_finds_its_difference_as_often_as_planned() -> None:
         (["new", "--help"], "serves the rating page"),
     ],
 )
-def test_the_command_checks_its_arguments(words: list[str], what: str) -> None:
-    done = in_process([sys.executable, "-m", "mmerg.rate", *words])
-    assert done.returncode == (0 if {"plan", "--help"} & {*words} else 2)
-    assert what in " ".join((done.stdout + done.stderr).split())
+def test_the_command_checks_its_arguments(arguments: list[str], message: str) -> None:
+    done = in_process([sys.executable, "-m", "mmerg.rate", *arguments])
+    assert done.returncode == (0 if {"plan", "--help"} & {*arguments} else 2)
+    assert message in " ".join((done.stdout + done.stderr).split())
 
 
-def test_the_command_takes_runs_of_a_sweep(tmp_path: Path) -> None:
-    """Their folders have "=" in their names, as settings do."""
+def test_the_command_accepts_runs_of_a_sweep(tmp_path: Path) -> None:
+    """The names of their folders contain "=", as settings do."""
     swept = runs(tmp_path, 12, "demo-merg-seed=0-1a", "demo-merg-seed=1-2b")
-    words = ["new", str(tmp_path / "study"), *map(str, swept), "items=12", "visual=none", "gold=0", "repeats=0"]
-    done = in_process([sys.executable, "-m", "mmerg.rate", *words])
+    arguments = ["new", str(tmp_path / "study"), *map(str, swept), "items=12", "visual=none", "gold=0", "repeats=0"]
+    done = in_process([sys.executable, "-m", "mmerg.rate", *arguments])
     assert done.returncode == 0, done.stderr
     assert read_study(tmp_path / "study").items

@@ -1,4 +1,4 @@
-"""The draw of a study: its items, balance by seed, a blind folder, and refusals."""
+"""New studies: their items, balance, blind folders, and refusals."""
 
 import shutil
 from collections import Counter
@@ -14,36 +14,36 @@ from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.corpora.folder import demo_root
 from mmerg.errors import ConfigError, RunError
 from mmerg.rating.form import read_form
-from mmerg.rating.launch import new
+from mmerg.rating.launch import create
 from mmerg.rating.media import write_clip
 from mmerg.rating.study import HUMAN, read_key, read_links, read_study
 from mmerg.settings.commands import RateSettings
 from tests.compared_runs import edit
-from tests.rating.parts import BARE, drawn, runs, study
+from tests.rating.parts import BARE, create_and_read, runs, study
 
 
 def test_every_rater_gets_every_item_once_and_all_candidates_of_a_sample(tmp_path: Path) -> None:
     folder = study(tmp_path, human=True)
     key, made = read_key(folder), read_study(folder)
-    assert [one.name for one in key.candidates] == ["zebra", "giraffe", HUMAN]
+    assert [candidate.name for candidate in key.candidates] == ["zebra", "giraffe", HUMAN]
     for order in made.orders.values():
         items = [shown.item for shown in order[made.practice :]]
         assert sorted(items) == sorted(key.items)
         samples = [key.items[item].sample for item in items]
         assert set(Counter(samples).values()) == {3}
-        assert all(one != other for one, other in pairwise(samples))
+        assert all(sample != following for sample, following in pairwise(samples))
     assert len({tuple(order) for order in made.orders.values()}) == 3
     assert len(set(read_links(folder).values())) == 3
 
 
 def test_sides_are_balanced_over_raters_and_items(tmp_path: Path) -> None:
-    made = drawn(tmp_path, design="pairwise", raters=4, human=True)
+    made = create_and_read(tmp_path, design="pairwise", raters=4, human=True)
     swaps: Counter[str] = Counter()
     for order in made.orders.values():
-        own = order[made.practice :]
-        assert len(own) == 36
-        assert sum(shown.swap for shown in own) == pytest.approx(18, abs=3)
-        swaps.update(shown.item for shown in own if shown.swap)
+        rated = order[made.practice :]
+        assert len(rated) == 36
+        assert sum(shown.swap for shown in rated) == pytest.approx(18, abs=3)
+        swaps.update(shown.item for shown in rated if shown.swap)
     assert set(swaps.values()) == {2}
 
 
@@ -61,41 +61,41 @@ def test_checks_and_repeats_are_among_the_items(tmp_path: Path, design: str) -> 
             if shown.again:
                 assert seen[shown.item] == (shown.swap != (design == "pairwise"))
             seen[shown.item] = shown.swap
-    loud = {code for code, one in key.items.items() if one.loud}
+    loud = {code for code, item in key.items.items() if item.loud}
     assert len(loud) == -(-units // 20)
-    assert loud == {code for code, one in made.items.items() if one.expect and code in key.items}
+    assert loud == {code for code, item in made.items.items() if item.expect and code in key.items}
 
 
-def test_the_seed_decides_the_study_but_for_its_links(tmp_path: Path) -> None:
+def test_the_seed_decides_everything_but_the_links(tmp_path: Path) -> None:
     paths = runs(tmp_path, 20)
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        new(RateSettings(items=10, seed=seed, **BARE), tmp_path / name, paths)
+        create(RateSettings(items=10, seed=seed, **BARE), tmp_path / name, paths)
     a, b, c = (read_study(tmp_path / name) for name in "abc")
     assert a == b
     assert a.orders != c.orders
     assert read_links(tmp_path / "a") != read_links(tmp_path / "b")
 
 
-def test_stratified_items_have_the_emotions_of_the_corpus(tmp_path: Path) -> None:
+def test_stratified_items_have_the_shares_of_emotions_in_the_corpus(tmp_path: Path) -> None:
     folder = study(tmp_path, 60, items=12, stratify=True)
-    samples = {one.sample for one in read_key(folder).items.values()}
+    samples = {item.sample for item in read_key(folder).items.values()}
     assert Counter(int(sample[3:].partition("/")[0]) % 3 for sample in samples) == {0: 4, 1: 4, 2: 4}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> list[mmerg.Run]:
+def demo_runs(tmp_path_factory: pytest.TempPathFactory) -> list[mmerg.Run]:
     """Two dry runs of the demo's dialogues, with frames."""
     runs = str(tmp_path_factory.mktemp("runs"))
-    return [mmerg.run("dataset=demo", backend="dry", system=one, runs=runs) for one in ("merg", "one_pass")]
+    return [mmerg.run("dataset=demo", backend="dry", system=system, runs=runs) for system in ("merg", "one_pass")]
 
 
 @pytest.mark.parametrize("visual", ["clips", "frames"])
 def test_the_public_folder_names_no_run_system_model_or_sample(
-    tmp_path: Path, made: list[mmerg.Run], visual: Literal["clips", "frames"]
+    tmp_path: Path, demo_runs: list[mmerg.Run], visual: Literal["clips", "frames"]
 ) -> None:
     folder = tmp_path / "study"
-    new(RateSettings(items=3, visual=visual, gold=0.4), folder, [run.path for run in made])
-    secret = [b"merg", b"one_pass", b"dry-", b"demo", *(one.encode() for one in made[0].samples["sample"])]
+    create(RateSettings(items=3, visual=visual, gold=0.4), folder, [run.path for run in demo_runs])
+    secret = [b"merg", b"one_pass", b"dry-", b"demo", *(sample.encode() for sample in demo_runs[0].samples["sample"])]
     files = [
         file for file in folder.rglob("*") if file.is_file() and file.name != "key.json" and "private" not in str(file)
     ]
@@ -109,8 +109,8 @@ def test_a_clip_is_cut_cropped_and_without_metadata(tmp_path: Path) -> None:
     clip = Clip(demo_root() / "fine_talk.mp4", 1.0, 2.0, Crop(0.0, 0.0, 0.5, 1.0))
     write_clip(clip, tmp_path / "a.mp4")
     video, whole = cv2.VideoCapture(str(tmp_path / "a.mp4")), cv2.VideoCapture(str(clip.path))
-    of = cv2.CAP_PROP_FRAME_WIDTH
-    assert video.get(of) == pytest.approx(whole.get(of) / 2, abs=2)
+    width = cv2.CAP_PROP_FRAME_WIDTH
+    assert video.get(width) == pytest.approx(whole.get(width) / 2, abs=2)
     frames = 0
     while video.read()[0]:
         frames += 1
@@ -124,27 +124,27 @@ def test_a_clip_is_cut_cropped_and_without_metadata(tmp_path: Path) -> None:
         ({"items": 13}, "items=13, but only 12 of 12 common samples"),
         ({"items": 3, "visual": "frames"}, "no run has frames"),
         ({"items": 3, "design": "liker"}, "there is no design liker"),
-        ({"items": 3, "raters": 4, "people": 3}, "4 raters per item are asked for, and there are 3 people"),
+        ({"items": 3, "raters": 4, "people": 3}, "4 raters per item are requested, but there are only 3 people"),
     ],
 )
-def test_an_impossible_draw_is_named_and_leaves_nothing(tmp_path: Path, settings: Any, what: str) -> None:
+def test_impossible_settings_are_refused_and_leave_no_folder(tmp_path: Path, settings: Any, what: str) -> None:
     paths = runs(tmp_path)
     with pytest.raises(ConfigError, match=what):
-        new(RateSettings(**BARE | settings), tmp_path / "study", paths)
+        create(RateSettings(**BARE | settings), tmp_path / "study", paths)
     assert not (tmp_path / "study").exists()
 
 
 def test_runs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    one, other = runs(tmp_path)
+    first, second = runs(tmp_path)
     with pytest.raises(ConfigError, match="a single candidate"):
-        new(RateSettings(items=3, design="pairwise", **BARE), tmp_path / "study", [one])
-    edit(other, lambda manifest: manifest["identity"].update(corpus="another"))
+        create(RateSettings(items=3, design="pairwise", **BARE), tmp_path / "study", [first])
+    edit(second, lambda manifest: manifest["identity"].update(corpus="another"))
     with pytest.raises(RunError, match="cannot be compared"):
-        new(RateSettings(items=3, **BARE), tmp_path / "study", [one, other])
+        create(RateSettings(items=3, **BARE), tmp_path / "study", [first, second])
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match="not empty"):
-        new(RateSettings(items=3, **BARE), tmp_path / "study", [one])
+        create(RateSettings(items=3, **BARE), tmp_path / "study", [first])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_runs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ("title:", "titel:", "title: Field required"),
     ],
 )
-def test_an_invalid_form_is_named(tmp_path: Path, old: str, new: str, what: str) -> None:
+def test_an_invalid_form_is_refused(tmp_path: Path, old: str, new: str, what: str) -> None:
     text = (Path(__file__).parents[2] / "conf/rating/likert.yaml").read_text()
     assert old in text
     (tmp_path / "own.yaml").write_text(text.replace(old, new))
@@ -163,16 +163,15 @@ def test_an_invalid_form_is_named(tmp_path: Path, old: str, new: str, what: str)
         read_form(str(tmp_path / "own.yaml"))
 
 
-def test_clips_and_frames_that_are_gone_are_named(tmp_path: Path) -> None:
+def test_missing_clips_and_frames_are_reported(tmp_path: Path) -> None:
     data = shutil.copytree(demo_root(), tmp_path / "data")
     settings: dict[str, Any] = {"dataset.root": str(data), "runs": str(tmp_path), "system": "one_pass"}
     run = mmerg.run("dataset=folder", backend="dry", limit=2, **settings)
-    clip = sorted(data.glob("*.mp4"))
-    for file in clip:
+    for file in sorted(data.glob("*.mp4")):
         file.rename(file.with_suffix(".away"))
     with pytest.raises(ConfigError, match=r"clips that the run used are missing: .*, turn \d"):
-        new(RateSettings(**BARE | {"items": 2, "visual": "clips"}), tmp_path / "study", [run.path])
+        create(RateSettings(**BARE | {"items": 2, "visual": "clips"}), tmp_path / "study", [run.path])
     shutil.rmtree(run.path / "frames")
     with pytest.raises(RunError, match="a keyframe of the run is missing"):
-        new(RateSettings(**BARE | {"items": 2, "visual": "frames"}), tmp_path / "study", [run.path])
+        create(RateSettings(**BARE | {"items": 2, "visual": "frames"}), tmp_path / "study", [run.path])
     assert not (tmp_path / "study").exists()

@@ -1,4 +1,4 @@
-"""The page's server: what it sends and saves; and raters in a browser when the server is killed."""
+"""The rating page: what its server sends and saves, and raters in a browser."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from mmerg.errors import RunError
-from mmerg.rating.store import Store, read_log
+from mmerg.rating.store import RatingStore, read_log
 from mmerg.rating.study import Study, read_key, read_links, read_study
 from tests.processes import start_command
 from tests.rating.parts import SECRET, Rater, serving, study
@@ -28,7 +28,7 @@ def entries(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "ratings.jsonl").read_bytes().splitlines()]
 
 
-def to_items(raters: dict[str, Rater], made: Study) -> None:
+def finish_practice(raters: dict[str, Rater], made: Study) -> None:
     """Completes the practice of all raters."""
     for rater in raters.values():
         for place in range(made.practice):
@@ -36,7 +36,7 @@ def to_items(raters: dict[str, Rater], made: Study) -> None:
             rater.post(f"/places/{place}/submit")
 
 
-def test_everything_that_is_served_is_blind(tmp_path: Path) -> None:
+def test_nothing_that_is_served_names_a_run_or_sample(tmp_path: Path) -> None:
     folder = study(tmp_path, design="pairwise", gold=0.2, repeats=0.1)
     made = read_study(folder)
     with serving(folder) as raters:
@@ -45,15 +45,15 @@ def test_everything_that_is_served_is_blind(tmp_path: Path) -> None:
         paths += [f"/places/{place}" for place in range(len(made.orders["r1"]))]
         served = [rater.get(path) for path in paths]
         served.append(rater.answer(3, "empathy", "first"))
-    for one in served:
-        text = f"{one.url} {one.headers} {one.text}"
-        assert not [word for word in SECRET if word in text], one.url
-        assert "default-src 'none'" in one.headers["content-security-policy"]
-    sent = json.loads(served[8].text)
-    assert sorted(sent) == ["answers", "history", "replies", "responder"]
+    for response in served:
+        text = f"{response.url} {response.headers} {response.text}"
+        assert not [word for word in SECRET if word in text], response.url
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+    item = json.loads(served[8].text)
+    assert sorted(item) == ["answers", "history", "replies", "responder"]
 
 
-def test_sides_are_swapped_as_drawn(tmp_path: Path) -> None:
+def test_replies_are_sent_in_the_order_to_show(tmp_path: Path) -> None:
     folder = study(tmp_path, design="pairwise")
     made = read_study(folder)
     with serving(folder) as raters:
@@ -88,14 +88,14 @@ def test_bad_answers_are_refused_and_not_saved(tmp_path: Path) -> None:
     assert entries(folder) == []
 
 
-def test_two_tabs_and_answers_sent_twice_count_once(tmp_path: Path) -> None:
+def test_an_answer_that_is_sent_twice_is_saved_once(tmp_path: Path) -> None:
     folder = study(tmp_path)
     with serving(folder) as raters:
-        one = raters["r1"]
+        rater = raters["r1"]
         for tab, value in (("a", 2), ("b", 4)):
-            one.post("/answers", id=tab, place=3, question="empathy", value=value, browser="same")
-            one.post("/answers", id=tab, place=3, question="empathy", value=value, browser="same")
-        assert one.get("/places/3").json()["answers"] == {"empathy": 4}
+            rater.post("/answers", id=tab, place=3, question="empathy", value=value, browser="same")
+            rater.post("/answers", id=tab, place=3, question="empathy", value=value, browser="same")
+        assert rater.get("/places/3").json()["answers"] == {"empathy": 4}
     assert [line["value"] for line in entries(folder)] == [2, 4]
 
 
@@ -108,11 +108,11 @@ def test_practice_explains_and_a_loud_check_asks_again(tmp_path: Path) -> None:
         assert (answer["fits"], answer["again"], answer["next"]) == (True, False, 1)
         assert "loss" in answer["message"]
         for place, shown in enumerate(made.orders["r1"]):
-            one = key.items.get(shown.item)
-            if one and one.expect:
+            item = key.items.get(shown.item)
+            if item and item.expect:
                 done = rater.rate(place, empathy=5, coherence=5, fluency=5)
-                assert done["again"] == one.loud
-                assert bool(done["message"]) == one.loud
+                assert done["again"] == item.loud
+                assert bool(done["message"]) == item.loud
                 assert not rater.post(f"/places/{place}/submit").json()["again"]
 
 
@@ -120,21 +120,21 @@ def test_dropped_items_go_to_raters_who_have_not_seen_them(tmp_path: Path) -> No
     folder = study(tmp_path, 4, raters=1, people=2)
     made = read_study(folder)
     with serving(folder) as raters:
-        to_items(raters, made)
-        mine, others = len(made.orders["r1"]), [shown.item for shown in made.orders["r2"][made.practice :]]
-        for place in range(made.practice, mine):
+        finish_practice(raters, made)
+        first_taken, others = len(made.orders["r1"]), [shown.item for shown in made.orders["r2"][made.practice :]]
+        for place in range(made.practice, first_taken):
             done = raters["r1"].rate(place, **GOOD)
-        assert done["next"] is None  # the other is at work
-    entry = (folder / "ratings.jsonl").read_text()
-    (folder / "ratings.jsonl").write_text(re.sub(r'"at":"2\d\d\d', '"at":"2001', entry))
+        assert done["next"] is None  # the other rater is active
+    lines = (folder / "ratings.jsonl").read_text()
+    (folder / "ratings.jsonl").write_text(re.sub(r'"at":"2\d\d\d', '"at":"2001', lines))
     with serving(folder) as raters:
         place, taken = raters["r1"].get("/study").json()["next"], []
         while place is not None:
             taken.append(place)
             place = raters["r1"].rate(place, **GOOD)["next"]
-    assert taken == list(range(mine, mine + len(others)))
+    assert taken == list(range(first_taken, first_taken + len(others)))
     log, _ = read_log(folder, made)
-    assert sorted(shown.item for shown in log.orders["r1"][mine:]) == sorted(others)
+    assert sorted(shown.item for shown in log.orders["r1"][first_taken:]) == sorted(others)
 
 
 def test_a_full_disk_makes_the_page_try_again(tmp_path: Path) -> None:
@@ -153,24 +153,24 @@ def test_a_full_disk_makes_the_page_try_again(tmp_path: Path) -> None:
     assert [line["question"] for line in entries(folder)] == ["empathy", "fluency"]
 
 
-def test_a_torn_last_line_is_removed_and_other_damage_named(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_removed_and_other_damage_is_reported(tmp_path: Path) -> None:
     folder = study(tmp_path)
     with serving(folder) as raters:
         raters["r1"].answer(3, "empathy", 4)
     file = folder / "ratings.jsonl"
-    whole = file.read_bytes()
-    file.write_bytes(whole + b'{"id":"torn","rater":"r1","pla')
+    complete = file.read_bytes()
+    file.write_bytes(complete + b'{"id":"torn","rater":"r1","pla')
     with serving(folder) as raters:
         raters["r1"].answer(3, "fluency", 5)
     assert [line["question"] for line in entries(folder)] == ["empathy", "fluency"]
-    file.write_bytes(whole.replace(b'"value":4', b'"value":9'))
-    with pytest.raises(RunError, match=r"line 1 .* 9 is not on the scale"), Store(folder, read_study(folder)):
+    file.write_bytes(complete.replace(b'"value":4', b'"value":9'))
+    with pytest.raises(RunError, match=r"line 1 .* 9 is not on the scale"), RatingStore(folder, read_study(folder)):
         pass
 
 
 @contextmanager
-def served(folder: Path, out: Path) -> Iterator[int]:
-    """The port of the command in its own process, killed at the end."""
+def serve_in_process(folder: Path, out: Path) -> Iterator[int]:
+    """Runs the command in a process that is killed at the end, and gives its port."""
     process = start_command([sys.executable, "-m", "mmerg.rate", "serve", folder, "port=0"], out)
     try:
         while not (match := re.search(r"http://127.0.0.1:(\d+)/#", printed(out, 1))):
@@ -183,29 +183,31 @@ def served(folder: Path, out: Path) -> Iterator[int]:
 
 
 def press(page: Page, keys: str) -> None:
-    """Answers an item by keyboard, and goes on."""
-    here = page.locator("#where").inner_text()
+    """Answers an item with the keyboard, and goes to the next."""
+    before = page.locator("#position").inner_text()
     for key in keys:
         page.keyboard.press(key)
     page.keyboard.press("Enter")
-    moved = "(here) => document.querySelector('#where').textContent !== here"
-    page.wait_for_function(f"(here) => document.querySelector('#told').textContent || ({moved})(here)", arg=here)
-    if page.locator("#told").inner_text():
+    moved = "(before) => document.querySelector('#position').textContent !== before"
+    page.wait_for_function(
+        f"(before) => document.querySelector('#message').textContent || ({moved})(before)", arg=before
+    )
+    if page.locator("#message").inner_text():
         page.keyboard.press("Enter")
-    page.wait_for_function(moved, arg=here)
+    page.wait_for_function(moved, arg=before)
 
 
 def test_three_raters_lose_nothing_when_the_server_is_killed(tmp_path: Path, browser: Browser) -> None:
     folder = study(tmp_path, 1)
     made, links = read_study(folder), read_links(folder)
-    with browser.new_context() as one, browser.new_context() as two, browser.new_context() as three:
-        pages = dict(zip(links, (context.new_page() for context in (one, two, three)), strict=True))
-        with served(folder, tmp_path) as port:
+    with browser.new_context() as first, browser.new_context() as second, browser.new_context() as third:
+        pages = dict(zip(links, (context.new_page() for context in (first, second, third)), strict=True))
+        with serve_in_process(folder, tmp_path) as port:
             for rater, page in pages.items():
                 page.goto(f"http://127.0.0.1:{port}/#{links[rater]}")
                 page.get_by_label("I agree").check()
                 page.get_by_role("button", name="Start").click()
-                expect(page.locator("#where")).to_have_text("Practice 1 of 3")
+                expect(page.locator("#position")).to_have_text("Practice 1 of 3")
                 for _ in range(made.practice + 1):
                     press(page, "123")
         for page in pages.values():
@@ -216,14 +218,14 @@ def test_three_raters_lose_nothing_when_the_server_is_killed(tmp_path: Path, bro
             for page in pages.values():
                 expect(page.locator("#saved")).to_have_text("Saved", timeout=60_000)
                 page.reload()
-                expect(page.locator("#where")).to_have_text("Item 2 of 2")
+                expect(page.locator("#position")).to_have_text("Item 2 of 2")
                 press(page, "4")
-                expect(page.locator("#where")).to_have_text("All done")
+                expect(page.locator("#position")).to_have_text("All done")
     log, _ = read_log(folder, made)
     for rater in links:
         rows = [log.answers[rater, place] for place in (3, 4)]
         assert [[row[name] for name in made.form.questions] for row in rows] == [[1, 2, 3], [5, "cannot", 4]]
-        assert log.submitted(rater) == list(range(5))
+        assert log.list_submitted(rater) == list(range(5))
 
 
 def test_the_page_is_accessible_on_laptop_and_phone(tmp_path: Path, browser: Browser) -> None:
@@ -237,17 +239,17 @@ def test_the_page_is_accessible_on_laptop_and_phone(tmp_path: Path, browser: Bro
             check_axe(page)
             page.get_by_label("I agree").check()
             page.get_by_role("button", name="Start").click()
-            expect(page.locator("#where")).to_contain_text("Practice 1")
+            expect(page.locator("#position")).to_contain_text("Practice 1")
             check_axe(page)
             page.set_viewport_size({"width": 390, "height": 844})
             for key in "atb":
                 page.keyboard.press(key)
             page.get_by_role("button", name="Next").click()
-            expect(page.locator("#told")).not_to_be_empty()
+            expect(page.locator("#message")).not_to_be_empty()
             check_axe(page)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
             page.get_by_role("button", name="Next").click()
             page.get_by_role("button", name="Back").click()
-            expect(page.locator("#where")).to_contain_text("Practice 1")
+            expect(page.locator("#position")).to_contain_text("Practice 1")
             assert page.locator("input[type=radio]:checked").count() == 3
             view.check()

@@ -1,4 +1,4 @@
-"""Scores of studies with known truth, and the reasons for missing scores."""
+"""Scores of simulated studies, and the reasons for missing scores."""
 
 import re
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ import mmerg
 from mmerg.errors import ConfigError
 from mmerg.rating.launch import score
 from mmerg.rating.results import StudyResults
-from mmerg.rating.score import two_way
-from mmerg.rating.store import Entry, as_drawn
+from mmerg.rating.score import estimate_mean
+from mmerg.rating.store import RatingEntry, to_item_order
 from mmerg.rating.study import read_key, read_study
 from mmerg.runs.folder import read_results
 from mmerg.settings.commands import RateSettings
@@ -25,17 +25,17 @@ FEW: dict[str, Any] = {"draws": 200}
 
 
 def answer(folder: Path, better: float = 0.0, bad: Sequence[str] = (), only: Sequence[str] = (), seed: int = 0) -> None:
-    """Writes ratings; the second run is `better` points above the first. bad: raters who answer checks at random
-    too. only: the raters who rate; all by default."""
+    """Writes simulated ratings. better: by how many points the second run exceeds the first. bad: raters who answer
+    even checks at random. only: the raters who rate; all by default."""
     made, key, random = read_study(folder), read_key(folder), np.random.default_rng(seed)
-    entries: list[Entry] = []
+    entries: list[RatingEntry] = []
     for rater, order in made.orders.items():
-        own = random.normal(0, 0.2)
+        bias = random.normal(0, 0.2)
         for place, shown in enumerate(order if not only or rater in only else ()):
             item = key.items.get(shown.item)
-            told: dict[str, Any] = {"rater": rater, "place": place, "ms": 9000, "browser": rater}
+            fields: dict[str, Any] = {"rater": rater, "place": place, "ms": 9000, "browser": rater}
             for question in made.form.questions:
-                noise = own + random.normal(0, 0.7)
+                noise = bias + random.normal(0, 0.7)
                 higher = better * (item is not None and item.candidates == (1,))
                 value: Any = int(np.clip(round(3 + noise + higher), 1, 5))
                 if made.form.replies == 2:
@@ -44,8 +44,8 @@ def answer(folder: Path, better: float = 0.0, bad: Sequence[str] = (), only: Seq
                 if expected and rater not in bad:
                     value = expected[0]
                 id = f"{rater}-{place}-{question}"
-                entries.append(Entry(id=id, question=question, value=as_drawn(value, shown), **told))
-            entries.append(Entry(id=f"{rater}-{place}", question="submit", value="ok", **told))
+                entries.append(RatingEntry(id=id, question=question, value=to_item_order(value, shown), **fields))
+            entries.append(RatingEntry(id=f"{rater}-{place}", question="submit", value="ok", **fields))
     (folder / "ratings.jsonl").write_text("".join(f"{entry.model_dump_json()}\n" for entry in entries))
 
 
@@ -54,11 +54,11 @@ def scored(folder: Path) -> StudyResults:
     return read_record(folder / "scores.json", StudyResults)
 
 
-def test_a_better_run_is_found(tmp_path: Path) -> None:
+def test_a_better_run_is_detected(tmp_path: Path) -> None:
     folder = study(tmp_path, 40, human=True)
     answer(folder, better=1.2)
     found = scored(folder).all
-    pair = next(one for one in found.pairs if (one.a, one.b, one.question) == (*NAMES, "empathy"))
+    pair = next(pair for pair in found.pairs if (pair.a, pair.b, pair.question) == (*NAMES, "empathy"))
     low, high = pair.scores["difference"].interval or (0, 0)
     assert low < -1.2 < high < 0
     assert pair.says == "giraffe is better"
@@ -92,10 +92,10 @@ def test_raters_who_fail_checks_are_shown_with_and_without(tmp_path: Path) -> No
     assert results.raters["r2"].silent[0] > 2
     assert results.raters["r1"].repeats == 3 * 6
     assert results.raters["r1"].seconds == 9
-    assert any("r2" in one and "failed checks" in one for one in results.warnings)
+    assert any("r2" in warning and "failed checks" in warning for warning in results.warnings)
 
 
-def test_ratings_are_read_with_the_run_and_stale_ones_are_named(tmp_path: Path) -> None:
+def test_ratings_are_loaded_with_the_run_and_changed_runs_are_reported(tmp_path: Path) -> None:
     folder = study(tmp_path, 12)
     answer(folder)
     scored(folder)
@@ -105,13 +105,13 @@ def test_ratings_are_read_with_the_run_and_stale_ones_are_named(tmp_path: Path) 
     assert tidy.ratings.groupby("run").score.mean().between(2, 4).all()
     runs(tmp_path / "again", 12, "zebra", replies=5)
     edit(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
-    assert any("zebra has changed: its replies" in one for one in scored(folder).warnings)
+    assert any("zebra has changed: its replies" in warning for warning in scored(folder).warnings)
     file = tmp_path / "zebra" / "results.jsonl"
     file.write_bytes(file.read_bytes().replace(b"I hear you", b"I see you", 1))
-    assert any("zebra is missing or has changed: 1 of" in one for one in scored(folder).warnings)
+    assert any("zebra is missing or has changed: 1 of" in warning for warning in scored(folder).warnings)
 
 
-def test_a_single_rater_and_missing_ratings_are_named(tmp_path: Path) -> None:
+def test_a_single_rater_and_missing_ratings_are_reported(tmp_path: Path) -> None:
     folder = study(tmp_path, 12)
     with pytest.raises(ConfigError, match="no ratings yet"):
         score(RateSettings(**FEW), folder)
@@ -125,7 +125,7 @@ def test_a_single_rater_and_missing_ratings_are_named(tmp_path: Path) -> None:
     assert "r2, r3" in text
 
 
-def test_one_label_throughout_has_no_alpha_and_no_interval(tmp_path: Path) -> None:
+def test_ratings_that_are_all_the_same_have_no_alpha_and_no_interval(tmp_path: Path) -> None:
     folder = study(tmp_path, 12)
     answer(folder)
     file = folder / "ratings.jsonl"
@@ -139,11 +139,11 @@ def test_one_label_throughout_has_no_alpha_and_no_interval(tmp_path: Path) -> No
 
 
 def test_intervals_cover_the_truth() -> None:
-    held = 0
+    covered = 0
     for seed in range(60):
         random = np.random.default_rng(seed)
-        of = [random.normal(0, sd, shape) for sd, shape in ((0.8, (40, 1)), (0.3, (1, 5)), (0.8, (40, 5)))]
-        found, _ = two_way("x", 3 + sum(of), list(map(str, range(40))), 200, 0, (-9, 9))  # type: ignore[arg-type]
+        parts = [random.normal(0, sd, shape) for sd, shape in ((0.8, (40, 1)), (0.3, (1, 5)), (0.8, (40, 5)))]
+        found, _ = estimate_mean("x", 3 + sum(parts), list(map(str, range(40))), 200, 0, (-9, 9))  # type: ignore[arg-type]
         assert found.interval
-        held += found.interval[0] <= 3 <= found.interval[1]
-    assert 53 <= held <= 60  # of 60, 95 % but for four standard errors
+        covered += found.interval[0] <= 3 <= found.interval[1]
+    assert 53 <= covered <= 60  # 95 % of 60, within four standard errors

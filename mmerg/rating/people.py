@@ -1,6 +1,6 @@
 """People's ratings of a run's replies, in a file beside the run: rating-<study>.json.
 
-read_rated(run)["people@study"].scores["empathy"]
+read_people_ratings(run)["people@study"].scores["empathy"]
 """
 
 from pathlib import Path
@@ -15,9 +15,9 @@ from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
 
 
-class Rating(Record):
-    """One answer. score: of the reply; outcome: of a pair, from the run's side; neither: not judged. first: whether the
-    run's reply was on the left. again: the rater saw the item a second time."""
+class PersonRating(Record):
+    """A rater's answer to a question on an item. score: that of the reply. outcome: that of a pair, for the run. Both
+    are None for "cannot judge". first: the run's reply was on the left. again: the rater saw the item a second time."""
 
     rater: str
     sample: str
@@ -32,8 +32,9 @@ class Rating(Record):
 
 
 class PeopleRatings(Record):
-    """scores: means by question. against: scores of pairs by opponent, each named `<score>_<question>`. agreement:
-    ordinal alpha by question. replies: digest of the run's, see `digest_replies`."""
+    """People's ratings of a run's replies in a study. replies: the digest of the replies (see `digest_replies`).
+    scores: means by question. against: scores of pairs by opponent, each named `<score>_<question>`. agreement: ordinal
+    alpha by question."""
 
     judge: Literal["people"] = "people"
     study: str
@@ -43,7 +44,7 @@ class PeopleRatings(Record):
     scores: dict[str, Score]
     against: dict[str, dict[str, Score]]
     agreement: dict[str, Score]
-    ratings: tuple[Rating, ...]
+    ratings: tuple[PersonRating, ...]
 
     @property
     def name(self) -> str:
@@ -56,23 +57,24 @@ class PeopleRatings(Record):
         return f"{self.raters} raters, {self.items} items, ordinal alpha {', '.join(alphas)}"
 
 
-def rated_file(study: str) -> str:
+def rating_file(study: str) -> str:
     return f"rating-{study}.json"
 
 
-def read_rated(run: Path) -> dict[str, PeopleRatings]:
-    """The ratings by name. Raises RunError if a file cannot be read, or the run's replies have changed since."""
-    found = {}
-    for file in sorted(run.glob(rated_file("*"))):
+def read_people_ratings(run: Path) -> dict[str, PeopleRatings]:
+    """Reads the ratings beside a run, by name. Raises RunError if a file cannot be read, or the run's replies have
+    changed since."""
+    ratings = {}
+    for file in sorted(run.glob(rating_file("*"))):
         try:
-            rated = read_record(file, PeopleRatings)
+            rating = read_record(file, PeopleRatings)
         except (OSError, ValueError) as error:
             hint = "run mmerg rate score STUDY to write the file again, or remove it"
             raise RunError(
                 f"these ratings cannot be read: {describe_error(error)}", where=str(file), hint=hint
             ) from error
-        if rated.replies != digest_replies(read_results(run).values()):
+        if rating.replies != digest_replies(read_results(run).values()):
             what, hint = "the run's replies have changed since they were rated", "rate them again, or remove the file"
             raise RunError(what, where=str(file), hint=hint)
-        found[rated.name] = rated
-    return found
+        ratings[rating.name] = rating
+    return ratings
