@@ -111,7 +111,7 @@ class Bar(Steps):
 
 
 class Building(Bar):
-    """Implements `mmerg.memory.store.Watch`: a bar while a memory is built, and a line at its end."""
+    """Implements `mmerg.memory.store.BuildProgress`: a bar while a memory is built, and a line at its end."""
 
     def __init__(self, out: Console) -> None:
         super().__init__(out, "memory: texts embedded")
@@ -119,7 +119,7 @@ class Building(Bar):
     def note(self, text: str) -> None:
         self.console.print(escape(text))
 
-    def embedded(self, done: int, total: int) -> None:
+    def report(self, done: int, total: int) -> None:
         self.at(done, total)
         if done == total:
             self.console.print(f"{self._what}: {done} of {total}")

@@ -1,4 +1,4 @@
-"""The entries of a memory: turns of a corpus with their history, and the text by which each is searched."""
+"""The entries of a memory: turns of a corpus with their history, and the key text by which each is found."""
 
 import hashlib
 import json
@@ -11,15 +11,21 @@ from mmerg.errors import CorpusError
 from mmerg.settings.sources import KeySettings
 from mmerg.storage.words import normalize_words
 
-Spoken = tuple[tuple[str, str], ...]  # turns as (speaker, text)
+Pairs = tuple[tuple[str, str], ...]  # turns as (speaker, text)
 
-ENOUGH_TURNS = 3  # two dialogues of fewer turns can have the same words by chance ("Hey!" "Hey.")
+MIN_TURNS = 3  # two dialogues of fewer turns can have the same words by chance ("Hey!" "Hey.")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a turn comes from; guards compare origins. words: a digest of all words of the dialogue, "" if it has fewer
-    than three turns. start, end: seconds in the episode."""
+    """The origin of a turn, which guards compare with the origins of other turns.
+
+    Attributes:
+        dialogue: the id of the dialogue.
+        words: a digest of all words of the dialogue; "" if it has fewer than three turns.
+        conversation, script, episode: see `mmerg.corpora.dialogue.Dialogue`.
+        start, end: the start of the dialogue's first turn and the end of its last, in seconds of the episode.
+    """
 
     dialogue: str
     words: str = ""
@@ -32,35 +38,42 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A turn that may serve as an exemplar. id: the id of its sample in its own corpus. history: the last turns before
-    it. emotion: the label of the reply."""
+    """A turn that may serve as an exemplar.
+
+    Attributes:
+        id: the id of the sample whose target is this turn.
+        history: the last turns before it.
+        reply: its text.
+        emotion: its label.
+        situation: the situation of its dialogue.
+    """
 
     id: str
     origin: Origin
-    history: Spoken
+    history: Pairs
     reply: str
     emotion: str | None = None
     situation: str | None = None
 
 
 def build_key(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None) -> str:
-    """The text by which a turn is found, or "": the situation if `key` asks for it and there is one, else the words of
-    the last `key.turns` turns without speakers."""
+    """Build the text by which a turn is found: the situation if `key` wants it and there is one, or else the texts of
+    the last `key.turns` turns without speakers. It is "" if they are blank."""
     words = "" if key.text == "history" else (situation or "").strip()
-    return words or history_text(history[-key.turns :])
+    return words or join_history(history[-key.turns :])
 
 
-def history_text(history: Iterable[tuple[str, str]]) -> str:
-    """The words of turns, one turn per line."""
-    return "\n".join(words for _, text in history if (words := _one_line(text)))
+def join_history(history: Iterable[tuple[str, str]]) -> str:
+    """The texts of turns, one per line, without blank ones."""
+    return "\n".join(filter(None, (_join_lines(text) for _, text in history)))
 
 
-def get_origin(dialogue: Dialogue) -> Origin:
+def build_origin(dialogue: Dialogue) -> Origin:
     times = [time for turn in dialogue.turns for time in (turn.start, turn.end) if time is not None]
     text = "\n".join(normalize_words(turn.text) for turn in dialogue.turns)
     return Origin(
         dialogue=dialogue.id,
-        words=hashlib.sha256(text.encode()).hexdigest() if len(dialogue.turns) >= ENOUGH_TURNS else "",
+        words=hashlib.sha256(text.encode()).hexdigest() if len(dialogue.turns) >= MIN_TURNS else "",
         conversation=dialogue.conversation,
         script=dialogue.script,
         episode=dialogue.episode,
@@ -70,38 +83,37 @@ def get_origin(dialogue: Dialogue) -> Origin:
 
 
 def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
-    """The entries of `corpus`, sorted by id, and the number of turns left out, by reason.
+    """The entries of `corpus`, sorted by id, and the number of skipped turns, by reason.
 
-    An entry is a turn with words, a history and a key text, by a speaker whose turns may be targets. If the key is the
-    situation, which all turns of a dialogue share, only the last turn is an entry. Raises CorpusError if no entry is
-    left.
+    An entry is a turn with a text, a history and a key text, by a speaker whose turns may be targets. If the key is the
+    situation, which all turns of a dialogue share, only the last turn is an entry. Raises CorpusError if there is no
+    entry.
     """
     entries: list[Entry] = []
-    left_out: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     for dialogue in corpus.dialogues:
-        origin = get_origin(dialogue)
-        own: list[Entry] = []
+        origin = build_origin(dialogue)
+        of_dialogue: list[Entry] = []
         for number, turn in enumerate(dialogue.turns[1:], start=1):
             if dialogue.responders and turn.speaker not in dialogue.responders:
                 continue
-            history = spoken(dialogue.turns[max(0, number - key.turns) : number])
-            reply = _one_line(turn.text)  # a line feed would look like another exemplar
+            history = as_pairs(dialogue.turns[max(0, number - key.turns) : number])
+            reply = _join_lines(turn.text)  # in a prompt, a second line would look like another exemplar
             if not reply:
-                left_out["blank replies"] += 1
+                skipped["blank replies"] += 1
             elif not build_key(key, history, dialogue.situation):
-                left_out[f"turns without a {key.named}"] += 1
+                skipped[f"turns without a {key.named}"] += 1
             else:
-                own.append(
-                    Entry(f"{dialogue.id}/{number + 1}", origin, history, reply, turn.emotion, dialogue.situation)
-                )
-        entries += own[-1:] if dialogue.situation and key.text != "history" else own
+                id = f"{dialogue.id}/{number + 1}"
+                of_dialogue.append(Entry(id, origin, history, reply, turn.emotion, dialogue.situation))
+        entries += of_dialogue[-1:] if dialogue.situation and key.text != "history" else of_dialogue
     if not entries:
         what = f"{corpus.name} {corpus.split} has no exemplars: no turn has text and a {key.named} before it"
         raise CorpusError(what, where="dataset.memory", hint="name another corpus, or set memory=none")
-    return tuple(sorted(entries, key=lambda entry: entry.id)), dict(left_out)
+    return tuple(sorted(entries, key=lambda entry: entry.id)), dict(skipped)
 
 
-def spoken(turns: Iterable[Turn]) -> Spoken:
+def as_pairs(turns: Iterable[Turn]) -> Pairs:
     return tuple((turn.speaker, turn.text) for turn in turns)
 
 
@@ -110,5 +122,5 @@ def to_line(entry: Entry) -> str:
     return json.dumps(asdict(entry), sort_keys=True) + "\n"
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())

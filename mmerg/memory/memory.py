@@ -1,4 +1,4 @@
-"""Finds the entries most similar to a query, without those that a guard excludes.
+"""Finds the entries that are most similar to a query, without those that a guard excludes.
 
 retrieved = memory.nearest(Query(origin, text, history), MemorySettings(name="mine", top_k=2))
 """
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mmerg.memory.entries import Entry, history_text
-from mmerg.memory.guards import Query, guard_against
+from mmerg.memory.entries import Entry, join_history
+from mmerg.memory.guards import Query, find_guard
 from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, check_vectors
 from mmerg.settings.sources import KeySettings, MemorySettings
 from mmerg.storage.words import split_words
@@ -21,13 +21,14 @@ from mmerg.storage.words import split_words
 if TYPE_CHECKING:
     from faiss import IndexFlatIP
 
-PLACES = 6  # of a cosine, so that the cosine of a text with itself is 1
-CACHED = 4096  # vectors of the latest texts: 6 MiB at 384 dimensions
+DECIMALS = 6  # of a cosine, so that the cosine of a text with itself is 1
+CACHE_SIZE = 4096  # vectors of the latest texts: 6 MiB at 384 dimensions
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An entry and the cosine of its text and the query's. guard: the guard that excluded it, or ""."""
+    """A search result: an entry, and the cosine of its key text and the query's. guard: the guard that excluded it, or
+    ""."""
 
     entry: Entry
     similarity: float
@@ -36,8 +37,8 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """hits: the exemplars, best first. excluded: the entries excluded by guards that rank above the last hit. problem:
-    why there is neither, or ""."""
+    """The results of a search. hits: the exemplars, best first. excluded: the entries above the last hit that guards
+    excluded. problem: why there are no results, or ""."""
 
     hits: tuple[Hit, ...]
     excluded: tuple[Hit, ...]
@@ -46,8 +47,8 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory; several threads may use it. digest: SHA-256 (hex) of all that decides its answers. index: the
-    vectors of the entries, in order."""
+    """An open memory; several threads may use it. digest: SHA-256 (hex) of all that determines its results. index: the
+    vectors of the entries, in the same order."""
 
     digest: str
     entries: Sequence[Entry]
@@ -55,57 +56,60 @@ class Memory:
     embedder: Embedder
     index: IndexFlatIP
 
-    def nearest(self, query: Query, wanted: MemorySettings) -> Retrieved:
-        """The at most `wanted.top_k` most similar entries with `min_similarity` and `min_words` that no guard excludes.
+    def nearest(self, query: Query, settings: MemorySettings) -> Retrieved:
+        """Find the most similar entries that no guard excludes: at most `top_k`, with at least `min_similarity` and
+        `min_words`.
 
-        With `wanted.emotion` require_or_any, these are entries with the query's emotion, or any if there are none
-        (TRACE, arXiv 2509.21849). A query without a text or a vector gets no entry but a problem.
+        If `emotion` is require_or_any, they have the emotion of the query, or any if no such entry is found (TRACE,
+        arXiv 2509.21849). If the query has no text or no vector, the result is only a problem.
         """
         if not query.text:
             return Retrieved((), (), f"the sample has no {self.key.named} to search the memory with")
-        emotion = query.emotion if wanted.emotion == "require_or_any" else None
+        emotion = query.emotion if settings.emotion == "require_or_any" else None
         try:
-            found = self._search(query, wanted, emotion)
-            return found if found.hits or not emotion else self._search(query, wanted)
+            retrieved = self._search(query, settings, emotion)
+            return retrieved if retrieved.hits or not emotion else self._search(query, settings)
         except NoVectorError:
             return Retrieved((), (), "the embedder returned no unit vector")
 
-    def _search(self, query: Query, wanted: MemorySettings, emotion: str | None = None) -> Retrieved:
-        """Ranks all entries, since guards may exclude any number of them. Ties are in the order of entries. emotion:
-        only entries with it."""
-        [found], [numbers] = self.index.search(self._vector(query.text)[None], self.index.ntotal)
-        cosines = found.astype(np.float64).round(PLACES)
+    def _search(self, query: Query, settings: MemorySettings, emotion: str | None = None) -> Retrieved:
+        """Rank all entries, since guards may exclude any number of them. Ties are in the order of entries. emotion: of
+        the entries; None for any."""
+        [products], [numbers] = self.index.search(self._vector(query.text)[None], self.index.ntotal)
+        cosines = products.astype(np.float64).round(DECIMALS)
         order = np.lexsort((numbers, -cosines))
         hits: list[Hit] = []
         excluded: list[Hit] = []
-        for entry, similarity in ((self.entries[numbers[at]], float(cosines[at])) for at in order):
-            if wanted.min_similarity is not None and similarity < wanted.min_similarity:
+        for position in order:
+            entry, similarity = self.entries[numbers[position]], float(cosines[position])
+            if settings.min_similarity is not None and similarity < settings.min_similarity:
                 break
             if emotion and entry.emotion != emotion:
                 continue
-            if len(split_words(entry.reply)) < wanted.min_words:
+            if len(split_words(entry.reply)) < settings.min_words:
                 continue
-            guard = guard_against(entry, query, wanted, partial(self._likeness, query, entry, similarity))
+            guard = find_guard(entry, query, settings, partial(self._compare_histories, query, entry, similarity))
             (excluded if guard else hits).append(Hit(entry, similarity, guard))
-            if len(hits) == wanted.top_k:
+            if len(hits) == settings.top_k:
                 break
         problem = "" if hits or excluded else "min_similarity, min_words or emotion exclude every entry"
         return Retrieved(tuple(hits), tuple(excluded), problem)
 
-    def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
-        """The cosine of the two histories: from the ranking if that compares histories, else from the embedder. If only
-        one has words it is -1; if none has, 1."""
+    def _compare_histories(self, query: Query, entry: Entry, similarity: float) -> float:
+        """The cosine of the two histories: `similarity` if the ranking compares histories, or else by the embedder. It
+        is -1 if only one history is blank, and 1 if both are."""
         if self.key.text == "history" and query.text == query.history:
             return similarity
-        history = history_text(entry.history)
+        history = join_history(entry.history)
         if not (query.history and history):
             return 1.0 if query.history == history else -1.0
-        return round(float(self._vector(query.history) @ self._vector(history)), PLACES)
+        return round(float(self._vector(query.history) @ self._vector(history)), DECIMALS)
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:
-        """Embed a text, [dimensions], with a cache: each pass of a sample asks again, and samples share entries."""
-        return lru_cache(maxsize=CACHED)(self._embed)
+        """The vector of a text, [dimensions]. Cached, as each pass of a sample searches again, and samples share
+        entries."""
+        return lru_cache(maxsize=CACHE_SIZE)(self._embed)
 
     def _embed(self, text: str) -> Vectors:
         vector: Vectors = check_vectors(self.embedder.embed([text]), [repr(text)], self.index.d)[0]

@@ -1,7 +1,7 @@
 """Embeds texts with an embedding model on Ollama, on one host or on several with the same model.
 
-Each text is sent alone, one at a time per host, so that no vector depends on other texts. As for chat calls, a `Pool`
-retries a call, moves it to another host, and waits for lost hosts.
+Each request has one text, and a host gets one request at a time, so that no vector depends on other texts. As with chat
+calls, a `Pool` retries failed calls, moves them to another host, and waits for lost hosts.
 """
 
 import json
@@ -13,19 +13,19 @@ from typing import Protocol
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Finish, Message, Reply, Request, Sampling
 from mmerg.errors import ConfigError
-from mmerg.memory.vectors import Vectors, unit
+from mmerg.memory.vectors import Vectors, scale_to_unit
 
 
 class Server(Protocol):
-    """A host. `identify` returns the server's version and the model's digest. Both methods raise CallError."""
+    """An Ollama server. `identify` returns its version and the digest of the model. Both methods raise CallError."""
 
     def identify(self, model: str) -> tuple[str, str]: ...
     def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
     def close(self) -> None: ...
 
 
-class _Embedding:
-    """The model on one host as a Backend for `Pool`. Its reply to a text is the vector as JSON."""
+class _EmbeddingBackend:
+    """The model on one host as a Backend for `Pool`. It replies to a text with the vector as JSON."""
 
     def __init__(self, server: Server, model: str) -> None:
         self._server, self._model = server, model
@@ -41,31 +41,32 @@ class _Embedding:
 
 
 class Ollama:
-    """connect: opens a host by its address. wait: seconds between two attempts. Raises ConfigError if there is no
-    host."""
+    """An embedder on Ollama. connect: connects to a host by its address. wait: seconds between two attempts. Raises
+    ConfigError if `hosts` is empty."""
 
     def __init__(self, model: str, hosts: Sequence[str], connect: Callable[[str], Server], wait: float = 1.0) -> None:
         if not hosts:
             hint = "memory.embedder.hosts=[http://127.0.0.1:11434]"
             raise ConfigError("memory.embedder.hosts is empty", where="configuration", hint=hint)
-        served = [Host(_Embedding(connect(host), model), 1, host) for host in hosts]
-        self._pool = Pool(served, patience=600.0, wait=wait, attempts=3)
+        pooled = [Host(_EmbeddingBackend(connect(host), model), 1, host) for host in hosts]
+        self._pool = Pool(pooled, patience=600.0, wait=wait, attempts=3)
 
     def identity(self) -> str:
-        """Raises ConfigError if two hosts have different models, CallError if no host answers."""
-        known = self._engine.model_dump(include={"model", "digest", "version"})
-        return json.dumps({"kind": "ollama"} | known, sort_keys=True)
+        """See `Embedder`. Raises ConfigError if two hosts have different models, and CallError if no host responds."""
+        model = self._engine.model_dump(include={"model", "digest", "version"})
+        return json.dumps({"kind": "ollama"} | model, sort_keys=True)
 
     @cached_property
     def _engine(self) -> Engine:
         return self._pool.describe()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Raises what `identity` raises, CallError if a text gets no vector, and RunError if no host comes back."""
+        """See `Embedder`. Raises the errors of `identity`, CallError if a text gets no vector, and RunError if no host
+        comes back in time."""
         self.identity()
         with ThreadPoolExecutor(self._pool.slots) as threads:
             try:
-                return unit(list(threads.map(self._vector, texts)))
+                return scale_to_unit(list(threads.map(self._vector, texts)))
             except KeyboardInterrupt:
                 self.close()  # first, as leaving the block waits for the threads
                 raise

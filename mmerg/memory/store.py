@@ -1,7 +1,7 @@
-"""Memories on disk. Each is built once, whole or not at all, and used only for the entries that it was built from.
+"""Stores memories on disk. Each is written as a whole, and used only for the entries from which it was built.
 
-A file is named by a digest of the entries, the key, the embedder and the format. It holds the SHA-256 of the vectors,
-then the vectors. Opening an existing memory writes nothing, so its folder may be read-only.
+The name of a file is a digest of the entries, the key, the embedder and the format. The file contains the SHA-256 of
+the vectors, and then the vectors. Opening an existing memory writes nothing, so its folder may be read-only.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ FORMAT = 2  # increase it if the same entries get other vectors
 _HEAD = hashlib.sha256().digest_size
 
 
-class Watch(Protocol):
-    """Reports the progress of a build."""
+class BuildProgress(Protocol):
+    """Shows the progress of a build."""
 
     def note(self, text: str) -> None:
         """Show a line of text."""
 
-    def embedded(self, done: int, total: int) -> None:
+    def report(self, done: int, total: int) -> None:
         """Show how many of the distinct texts are embedded."""
 
 
 def open_memory(
-    folder: Path, corpus: Corpus, key: KeySettings, embedder: Embedder, watch: Watch
+    folder: Path, corpus: Corpus, key: KeySettings, embedder: Embedder, progress: BuildProgress
 ) -> tuple[Memory, Mapping[str, int]]:
-    """Open the memory of `corpus`, and build it in `folder` if it does not exist. Also returns the number of turns left
-    out, by reason. Raises RunError if the memory cannot be read or written."""
-    entries, left_out = build_entries(corpus, key)
-    made_of = {
+    """Open the memory of `corpus`, and build it in `folder` if it does not exist. Also returns the number of skipped
+    turns, by reason. Raises RunError if the memory cannot be read or written."""
+    entries, skipped = build_entries(corpus, key)
+    identity = {
         "format": FORMAT,
         "corpus": {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint},
         "entries": {
@@ -57,7 +57,7 @@ def open_memory(
         "key": key.plain(),
         "embedder": embedder.identity(),
     }
-    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     path = folder / f"{digest[:16]}.vectors"
     vectors = _read(path, len(entries))
     if vectors is None:
@@ -68,7 +68,7 @@ def open_memory(
             try:
                 held = lock.acquire(timeout=0)
             except Timeout:
-                watch.note("another process is building this memory; waiting for it")
+                progress.note("another process is building this memory; waiting for it")
                 held = lock.acquire()
         except OSError as error:
             raise write_error(error, error.filename or path) from error
@@ -76,15 +76,15 @@ def open_memory(
             vectors = _read(path, len(entries))  # another process may have built it
             if vectors is None:
                 if os.path.lexists(path):
-                    watch.note(f"the memory in {path} is damaged; rebuilding it")
-                vectors = embed_all(embedder, texts, [entry.id for entry in entries], watch.embedded)
+                    progress.note(f"the memory in {path} is damaged; rebuilding it")
+                vectors = embed_all(embedder, texts, [entry.id for entry in entries], progress.report)
                 data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
                 write_atomically(path, [hashlib.sha256(data).digest(), data])
-    return Memory(digest, entries, key, embedder, build_index(vectors)), left_out
+    return Memory(digest, entries, key, embedder, build_index(vectors)), skipped
 
 
 def build_index(vectors: Vectors) -> IndexFlatIP:
-    """A FAISS index of unit `vectors` [entries, dimensions]. Inner products are cosines, and the search is exact."""
+    """Build a FAISS index of unit `vectors` [entries, dimensions]. Inner products are cosines; the search is exact."""
     from faiss import IndexFlatIP
 
     index = IndexFlatIP(vectors.shape[1])
@@ -103,5 +103,6 @@ def _read(path: Path, count: int) -> Vectors | None:
         what = f"this memory cannot be read: {error.strerror or error}"
         hint = "check the disk and the file's permissions, or remove the file to rebuild it"
         raise RunError(what, where=str(path), hint=hint) from error
-    whole = data[:_HEAD] == hashlib.sha256(data[_HEAD:]).digest()
-    return np.frombuffer(data, np.float32, offset=_HEAD).reshape(count, -1) if whole else None
+    if data[:_HEAD] != hashlib.sha256(data[_HEAD:]).digest():
+        return None
+    return np.frombuffer(data, np.float32, offset=_HEAD).reshape(count, -1)

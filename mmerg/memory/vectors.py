@@ -1,4 +1,4 @@
-"""The protocol of embedders, and checks of their vectors."""
+"""The protocol of embedders, and the checks of their vectors."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -14,20 +14,20 @@ Vectors = npt.NDArray[np.float32]
 
 
 class NoVectorError(ConfigError):
-    """The embedder returned no vector for a text. This ends a build; in a run the sample gets no exemplars."""
+    """The embedder returned no vector for a text. A build then ends; in a run, the sample gets no exemplars."""
 
 
 class Embedder(Protocol):
     """Turns texts into vectors. Several threads call it. It may have a `close()` that cancels `embed`."""
 
     def identity(self) -> str:
-        """All that a vector depends on: digests of model and tokenizer, versions, pooling, lengths, machine."""
+        """All that vectors depend on: digests of model and tokenizer, versions, pooling, lengths, machine."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A unit vector per text, float32 [texts, dimensions], that depends only on its text."""
+        """A unit vector for each text, float32 [texts, dimensions]. It must depend only on its text."""
 
 
-def unit(vectors: npt.ArrayLike) -> Vectors:
+def scale_to_unit(vectors: npt.ArrayLike) -> Vectors:
     """Scale `vectors` [texts, dimensions] to length 1. A vector of zeros becomes NaN."""
     array = np.asarray(vectors, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -36,16 +36,16 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
 
 
 def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None = None) -> Vectors:
-    """Return `vectors` unchanged. names: of the texts, for errors. Raises NoVectorError for a vector that is not of
-    length 1, and ConfigError for an array of another shape."""
+    """Return `vectors` unchanged. names: the names of the texts for errors. Raises NoVectorError if a vector is not of
+    length 1, and ConfigError if the array has another shape than [names, dimensions]."""
     if vectors.ndim != 2 or vectors.shape != (len(names), dimensions or vectors.shape[1]):
         what = f"the embedder returned an array of shape {vectors.shape} for {len(names)} texts"
-        other = f", and other texts have {dimensions} dimensions" if dimensions else ""
-        raise ConfigError(what + other, where=WHERE, hint=HINT)
+        others = f", and other texts have {dimensions} dimensions" if dimensions else ""
+        raise ConfigError(what + others, where=WHERE, hint=HINT)
     with np.errstate(invalid="ignore", over="ignore"):
-        sound = np.abs(np.linalg.norm(vectors, axis=1) - 1) < 1e-3
-    if not sound.all():
-        name = names[int(np.argmin(sound))]
+        is_unit = np.abs(np.linalg.norm(vectors, axis=1) - 1) < 1e-3
+    if not is_unit.all():
+        name = names[int(np.argmin(is_unit))]
         raise NoVectorError(f"the embedder returned no unit vector for {name}", where=WHERE, hint=HINT)
     return vectors
 
@@ -53,16 +53,19 @@ def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None
 def embed_all(
     embedder: Embedder, texts: Sequence[str], names: Sequence[str], progress: Callable[[int, int], None]
 ) -> Vectors:
-    """The checked vectors of many texts, [texts, dimensions]. Equal texts are embedded once. names: of the texts, for
-    errors. progress: called with the number of distinct texts that are embedded, and of all."""
-    name_of = dict(zip(reversed(texts), reversed(names), strict=True))  # the first name of each text
+    """Embed many texts, [texts, dimensions], and check their vectors. Equal texts are embedded once.
+
+    names: the names of the texts for errors. progress: is called with the number of distinct texts that are embedded so
+    far, and the number of all distinct texts.
+    """
+    first_names = dict(zip(reversed(texts), reversed(names), strict=True))
     distinct = list(dict.fromkeys(texts))
     parts: list[Vectors] = []
     for start in range(0, len(distinct), BATCH):
         batch = distinct[start : start + BATCH]
         dimensions = parts[0].shape[1] if parts else None
-        parts.append(check_vectors(embedder.embed(batch), [name_of[text] for text in batch], dimensions))
+        parts.append(check_vectors(embedder.embed(batch), [first_names[text] for text in batch], dimensions))
         progress(start + len(batch), len(distinct))
-    row = {text: number for number, text in enumerate(distinct)}
-    vectors: Vectors = np.concatenate(parts)[[row[text] for text in texts]]
+    rows = {text: row for row, text in enumerate(distinct)}
+    vectors: Vectors = np.concatenate(parts)[[rows[text] for text in texts]]
     return vectors

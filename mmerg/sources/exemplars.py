@@ -12,10 +12,10 @@ from mmerg.corpora.dialogue import Corpus, Dialogue, Sample
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
-from mmerg.memory.entries import build_key, get_origin, history_text, spoken
+from mmerg.memory.entries import as_pairs, build_key, build_origin, join_history
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Hit, Memory
-from mmerg.memory.store import Watch, open_memory
+from mmerg.memory.store import BuildProgress, open_memory
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
 from mmerg.settings.problems import read_settings
@@ -51,14 +51,14 @@ class Exemplars:
         self.settings, self.embedder, self.source = settings, embedder, source
         self._cache, self._opened = cache, {} if opened is None else opened
         self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
-        self._origins = {dialogue.id: get_origin(dialogue) for dialogue in evaluated.dialogues}
+        self._origins = {dialogue.id: build_origin(dialogue) for dialogue in evaluated.dialogues}
 
     @property
     def digest(self) -> str:
         """The digest of the corpus; the open memory has its own."""
         return self.source.fingerprint
 
-    def open(self, watch: Watch) -> None:
+    def open(self, watch: BuildProgress) -> None:
         """Opens the memory, and builds it first if it does not exist."""
         key = self.settings.key, id(self.embedder)
         if key not in self._opened:
@@ -79,9 +79,13 @@ class Exemplars:
 
     def find_foreign_text(self) -> list[str]:
         """Returns a problem if the embedder does not know most tokens, so that similarities mean nothing; else []."""
-        unknown = getattr(self.embedder, "unknown", None)
+        measure_unknown = getattr(self.embedder, "measure_unknown", None)
         dialogues = (*self.source.dialogues, *self._dialogues.values())
-        share = unknown([turn.text for dialogue in dialogues for turn in dialogue.turns]) if unknown else 0.0
+        share = (
+            measure_unknown([turn.text for dialogue in dialogues for turn in dialogue.turns])
+            if measure_unknown
+            else 0.0
+        )
         if share <= FOREIGN:
             return []
         hint = "memory=ollama with a multilingual model, or memory.embedder.folder=…"
@@ -103,11 +107,11 @@ class Exemplars:
         key = self.settings.key
         live = Dialogue(sample.dialogue_id, sample.scene.history)  # a conversation that is in no corpus
         dialogue = self._dialogues.get(sample.dialogue_id, live)
-        target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
+        target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut_sample` names samples
         return Query(
-            origin=self._origins.get(sample.dialogue_id) or get_origin(dialogue),
-            text=build_key(key, spoken(sample.scene.history), sample.situation),
-            history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),
+            origin=self._origins.get(sample.dialogue_id) or build_origin(dialogue),
+            text=build_key(key, as_pairs(sample.scene.history), sample.situation),
+            history=join_history(as_pairs(dialogue.turns[max(0, target - key.turns) : target])),
             emotion=emotion,
             reply=sample.target.text if sample.target else None,
         )

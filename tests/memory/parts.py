@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
-from mmerg.memory.vectors import Vectors, unit
+from mmerg.memory.vectors import Vectors, scale_to_unit
 from mmerg.settings.sources import MemorySettings
 
 
@@ -23,7 +23,7 @@ class Letters:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         self.asked += texts
-        return unit([self._counts(text) for text in texts])
+        return scale_to_unit([self._counts(text) for text in texts])
 
     def _counts(self, text: str) -> list[float]:
         low = text.lower()
@@ -57,7 +57,7 @@ class Watching:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def embedded(self, done: int, total: int) -> None:
+    def report(self, done: int, total: int) -> None:
         self.steps.append((done, total))
 
 

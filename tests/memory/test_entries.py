@@ -4,7 +4,7 @@ import pytest
 
 from mmerg.corpora.dialogue import Dialogue, Turn
 from mmerg.errors import CorpusError
-from mmerg.memory.entries import build_entries, build_key, get_origin
+from mmerg.memory.entries import build_entries, build_key, build_origin
 from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import corpus, dialogue
 
@@ -64,9 +64,9 @@ def test_the_text_of_a_key(key: Key, situation: str | None, text: str) -> None:
 
 def test_where_a_dialogue_comes_from() -> None:
     turns = (Turn("A", "x", start=3.0, end=4.0), Turn("B", "y", end=6.5), Turn("A", "z", start=5.0))
-    origin = get_origin(Dialogue("d", turns, script="play", episode="s01e02", conversation="c1"))
+    origin = build_origin(Dialogue("d", turns, script="play", episode="s01e02", conversation="c1"))
     assert (origin.script, origin.episode, origin.start, origin.end) == ("play", "s01e02", 3.0, 6.5)
     assert origin.conversation == "c1"
-    assert origin.words == get_origin(dialogue("other", "Q: X!", "Q: y", "Q:  z ")).words != ""
-    assert get_origin(dialogue("short", "A: x", "B: y")).words == ""
-    assert get_origin(dialogue("untimed", "A: x")).start is None
+    assert origin.words == build_origin(dialogue("other", "Q: X!", "Q: y", "Q:  z ")).words != ""
+    assert build_origin(dialogue("short", "A: x", "B: y")).words == ""
+    assert build_origin(dialogue("untimed", "A: x")).start is None

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mmerg.memory.entries import Entry, Origin
-from mmerg.memory.guards import Query, guard_against
+from mmerg.memory.guards import Query, find_guard
 from mmerg.settings.sources import MemorySettings
 from tests.memory.parts import wanted
 
@@ -17,7 +17,7 @@ OFF = wanted(exclude_same_script=False, exclude_same_scene=False, exclude_same_r
 
 
 def guard(entry: Entry, guards: MemorySettings | None = None, likeness: float = 0.5) -> str:
-    return guard_against(entry, QUERY, guards or wanted(), lambda: likeness)
+    return find_guard(entry, QUERY, guards or wanted(), lambda: likeness)
 
 
 def of(**origin: object) -> Entry:
@@ -69,12 +69,12 @@ def test_the_hidden_reply(reply: str) -> None:
 def test_the_hidden_reply_in_the_history_that_prompts_show() -> None:
     def guard_of(reply: str) -> str:
         entry = replace(ELSEWHERE, history=(("Ana", "It is gone."), ("Ben", f"{reply}?!"), ("Ana", "So what?")))
-        return guard_against(entry, replace(QUERY, reply=reply), wanted(), lambda: 0.0)
+        return find_guard(entry, replace(QUERY, reply=reply), wanted(), lambda: 0.0)
 
     assert guard_of("I lost it in the") == "same reply"
     assert guard_of("I lost it in") == ""
     entry = replace(ELSEWHERE, history=(("Ana", "I lost it in the snow"),))
-    assert guard_against(entry, replace(QUERY, reply="I lost it in the snow"), OFF, lambda: 0.0) == ""
+    assert find_guard(entry, replace(QUERY, reply="I lost it in the snow"), OFF, lambda: 0.0) == ""
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_nearly_the_words_of_the_hidden_reply_wherever_they_are_shown(reply: str
         replace(ELSEWHERE, history=(("Ana", shown), ("Ben", "No."))),
         replace(ELSEWHERE, situation=shown),
     ):
-        assert guard_against(entry, query, wanted(), lambda: 0.0) == "same reply"
+        assert find_guard(entry, query, wanted(), lambda: 0.0) == "same reply"
     other = replace(ELSEWHERE, reply="What a fine day, 今天天气很好, いい天気ですね, วันนี้อากาศดี, 오늘 날씨 좋다.")
-    assert guard_against(other, query, wanted(), lambda: 0.0) == ""
+    assert find_guard(other, query, wanted(), lambda: 0.0) == ""
 
 
 def test_a_near_duplicate() -> None:

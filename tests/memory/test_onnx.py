@@ -45,7 +45,7 @@ def embedder() -> Onnx:
     ],
 )
 def test_tokens_of_another_script_are_unknown(embedder: Onnx, text: str, foreign: bool) -> None:
-    assert (embedder.unknown([text]) > FOREIGN) is foreign
+    assert (embedder.measure_unknown([text]) > FOREIGN) is foreign
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,13 @@ from mmerg.memory.entries import Entry, Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
 from mmerg.memory.store import build_index
-from mmerg.memory.vectors import Vectors, check_vectors, unit
+from mmerg.memory.vectors import Vectors, check_vectors, scale_to_unit
 from mmerg.settings.sources import KeySettings
 from tests.memory.parts import Letters, wanted
 
 
 def random(count: int, dimensions: int, seed: int) -> Vectors:
-    return unit(np.random.default_rng(seed).normal(size=(count, dimensions)))
+    return scale_to_unit(np.random.default_rng(seed).normal(size=(count, dimensions)))
 
 
 def nearest(vectors: Vectors, query: Vectors, top_k: int = 50) -> list[tuple[int, float]]:
@@ -57,4 +57,4 @@ def test_equal_scores_are_in_order_of_entries(kinds: list[int]) -> None:
 @pytest.mark.parametrize("bad", [[np.nan, 1.0], [0.0, 0.0], [np.inf, 0.0]])
 def test_a_text_without_a_vector_is_named(bad: list[float]) -> None:
     with pytest.raises(ConfigError, match="no unit vector for second"):
-        check_vectors(unit([[1.0, 2.0], bad]), ["first", "second"])
+        check_vectors(scale_to_unit([[1.0, 2.0], bad]), ["first", "second"])

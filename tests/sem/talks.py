@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from mmerg.memory.vectors import Vectors, unit
+from mmerg.memory.vectors import Vectors, scale_to_unit
 from mmerg.storage.words import split_words
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.processes import run_main
@@ -89,7 +89,7 @@ class Hashed:
         if self._salt < 0:
             return np.zeros((len(texts), DIMENSIONS), np.float32)
         words = (map(_embed_word, [self._salt] * len(own), own) for own in map(split_words, texts))
-        return unit([np.sum(list(vectors), axis=0) for vectors in words])
+        return scale_to_unit([np.sum(list(vectors), axis=0) for vectors in words])
 
 
 @cache
