@@ -82,7 +82,7 @@ def _lines(value: Any) -> list[OutputLine]:
 
 
 def _item(item: Mapping[str, object]) -> OutputLine:
-    cited = {name: item[name] for name in ("turn", "frame") if type(item.get(name)) is int}  # a bool is no number
+    cited = {name: value for name in ("turn", "frame") if type(value := item.get(name)) is int}  # a bool is no number
     rest = {key: inner for key, inner in item.items() if key not in cited and inner not in (None, "", [])}
     texts = [as_text(inner) if len(rest) == 1 else f"{key}: {as_text(inner)}" for key, inner in rest.items()]
     return OutputLine(as_unchanged(" · ".join(texts)), **cited)

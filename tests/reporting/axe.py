@@ -1,4 +1,4 @@
-"""What axe-core finds on a page."""
+"""Checks of accessibility with axe-core."""
 
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page
@@ -7,10 +7,10 @@ RULES = {
     "preload": False,
     "resultTypes": ["violations"],
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-}  # preload: axe would fetch the style sheet; resultTypes: what passes is not told, which takes longer than to look
+}  # no preload: it would fetch the style sheet; only violations: a list of passed rules takes longer than the checks
 
 
 def check_axe(page: Page) -> None:
-    """Fails on anything that it finds."""
-    found = Axe().run(page, options=RULES)
-    assert found.violations_count == 0, found.generate_report()
+    """Fails if axe-core finds a violation."""
+    results = Axe().run(page, options=RULES)
+    assert results.violations_count == 0, results.generate_report()

@@ -1,6 +1,6 @@
-"""Runs for a report's tests, written through the real `Run` and `Trace`: corrected, failed, kept, hostile samples.
+"""Runs for tests of reports, written through the real `Run`: rerun, failed, kept and hostile samples.
 
-folder = build(tmp_path / "run", [Told("d0/4", passes=("0111", "1111"))])
+folder = build(tmp_path / "run", [SampleSpec("d0/4", passes=("0111", "1111"))])
 """
 
 import hashlib
@@ -44,10 +44,17 @@ HOSTILE_IDS = (
 
 
 @dataclass(frozen=True)
-class Told:
-    """A sample to be. passes: the checks of each pass, "0111" where the first failed; a pass "x" has an audit that
-    cannot be read, and where `failure` is set the sample fails in its last pass's second stage. mended: the stage whose
-    first reply is refused, and the next one taken. cleaned: what was taken off the response of each pass."""
+class SampleSpec:
+    """A sample of a run to build.
+
+    Attributes:
+        passes: the checks of each pass, such as "0111" if the first failed; "x" for an audit that cannot be read.
+        mark: a text that is put into all texts.
+        failure: how the sample fails, in the second stage of its last pass.
+        mended: the stage whose first reply is refused, and whose second is accepted.
+        cleaned: what is removed from the response of each pass.
+        frames: the number of keyframes.
+    """
 
     id: str
     passes: tuple[str, ...] = ("1111",)
@@ -63,7 +70,7 @@ class Told:
 
 @cache
 def jpeg(number: int) -> bytes:
-    """A picture of one colour, another one for each number."""
+    """Makes a picture, a different one for each number."""
     picture = np.full((108, 192, 3), (40 * number % 200 + 30, 90, 160), np.uint8)
     picture[::6] = 40 + number % 200
     return to_jpeg(picture, 80)
@@ -73,46 +80,46 @@ def sha(number: int) -> str:
     return hashlib.sha256(jpeg(number)).hexdigest()
 
 
-def build(folder: Path, told: Sequence[Told], **manifest: Any) -> Path:
-    """A run folder with these samples; manifest: see `make_manifest`."""
-    results = [result_of(one) for one in told]
+def build(folder: Path, specs: Sequence[SampleSpec], **manifest: Any) -> Path:
+    """Builds a run folder with these samples. manifest: see `make_manifest`."""
+    results = [make_result(spec) for spec in specs]
     with Run(folder, make_manifest(results, **manifest)) as run:
-        for one, made in zip(told, results, strict=True):
-            for number in range(1, one.frames + 1):
+        for spec, sample_result in zip(specs, results, strict=True):
+            for number in range(1, spec.frames + 1):
                 run.keep_frame(sha(number), lambda number=number: jpeg(number))  # type: ignore[misc]
-            record_sample(run, made, events_of(one))
-        run.seal([one.id for one in told])
+            record_sample(run, sample_result, make_events(spec))
+        run.seal([spec.id for spec in specs])
     return folder
 
 
-def rank_of(checks: str, t: int) -> tuple[int, ...]:
+def get_rank(checks: str, t: int) -> tuple[int, ...]:
     return (*map(int, checks), -t)
 
 
-def selected_of(told: Told) -> int:
-    ranks = {t: rank_of(checks, t) for t, checks in enumerate(told.passes) if checks != "x"}
+def select_pass(spec: SampleSpec) -> int:
+    ranks = {t: get_rank(checks, t) for t, checks in enumerate(spec.passes) if checks != "x"}
     return max(ranks, key=lambda t: ranks[t])
 
 
-def result_of(told: Told) -> Result:
-    if told.failure:
+def make_result(spec: SampleSpec) -> Result:
+    if spec.failure:
         return result(
-            told.id, None, gold=told.gold, failure=told.failure, failure_text=f"the reply was cut {told.mark}"
+            spec.id, None, gold=spec.gold, failure=spec.failure, failure_text=f"the reply was cut {spec.mark}"
         )
-    t = selected_of(told)
+    t = select_pass(spec)
     return result(
-        told.id,
-        reply_of(told, t),
-        told.emotion,
-        gold=told.gold,
-        gold_response=f"You were the best of them. {told.mark}",
+        spec.id,
+        get_reply(spec, t),
+        spec.emotion,
+        gold=spec.gold,
+        gold_response=f"You were the best of them. {spec.mark}",
         selected_pass=t,
-        passes=len(told.passes),
-        ended="unaudited" if "x" in told.passes else "passed" if "0" not in told.passes[-1] else "max_iterations",
-        audit=dict(zip(STAGES, map(int, told.passes[t]), strict=True)),
-        plan=outputs(told, t)["psp"],
+        passes=len(spec.passes),
+        ended="unaudited" if "x" in spec.passes else "passed" if "0" not in spec.passes[-1] else "max_iterations",
+        audit=dict(zip(STAGES, map(int, spec.passes[t]), strict=True)),
+        plan=outputs(spec, t)["psp"],
         excluded={"same reply": 1},
-        cleaned=dict.fromkeys(told.cleaned, len(told.passes)),
+        cleaned=dict.fromkeys(spec.cleaned, len(spec.passes)),
         exemplars=1,
         prompt_tokens=1000,
         response_tokens=100,
@@ -120,25 +127,25 @@ def result_of(told: Told) -> Result:
     )
 
 
-def reply_of(told: Told, t: int) -> str:
+def get_reply(spec: SampleSpec, t: int) -> str:
     texts = ("That is fine then, let us go and eat.", "That must hurt. Do you want to talk about it?")
-    return f"{texts[min(t, 1)]}{' Now.' * max(0, t - 1)} {told.mark}".strip()
+    return f"{texts[min(t, 1)]}{' Now.' * max(0, t - 1)} {spec.mark}".strip()
 
 
-def outputs(told: Told, t: int) -> Mapping[str, Any]:
-    """What each stage says in pass t."""
+def outputs(spec: SampleSpec, t: int) -> Mapping[str, Any]:
+    """Returns the output of each stage in pass t."""
     seen = "looks at the camera" if t == 0 else "looks down and away from the camera"
     return {
         "mpa": {
-            "textual_cues": [{"turn": 3, "cue": f"“Really.” is said after a full stop {told.mark}"}],
-            "visual_cues": [{"frame": 2, "cue": f"she {seen}"}] * bool(told.frames),
+            "textual_cues": [{"turn": 3, "cue": f"“Really.” is said after a full stop {spec.mark}"}],
+            "visual_cues": [{"frame": 2, "cue": f"she {seen}"}] * bool(spec.frames),
         },
         "caef": {
             "textual": "she says that it is fine",
             "visual": "her face is sad",
             "consistency": "conflict",
-            "reasoning": f"the face outweighs the words {told.mark}",
-            "emotion": "joy" if t == 0 and len(told.passes) > 1 else told.emotion,
+            "reasoning": f"the face outweighs the words {spec.mark}",
+            "emotion": "joy" if t == 0 and len(spec.passes) > 1 else spec.emotion,
         },
         "psp": {
             "reasoning": "she needs to be heard before she needs advice",
@@ -147,108 +154,110 @@ def outputs(told: Told, t: int) -> Mapping[str, Any]:
             "tactic": "question",
             "tone": "gentle",
         },
-        "sgrg": reply_of(told, t),
+        "sgrg": get_reply(spec, t),
     }
 
 
-def events_of(told: Told) -> list[events.Event]:
-    """The whole trace of a sample."""
+def make_events(spec: SampleSpec) -> list[events.Event]:
+    """Makes the whole trace of a sample."""
     shots = tuple(
-        Frame(sha256=sha(n), source=f"{told.mark or 'clip'}_{n}.mp4", time=n / 2, width=192, height=108)
-        for n in range(1, told.frames + 1)
+        Frame(sha256=sha(n), source=f"{spec.mark or 'clip'}_{n}.mp4", time=n / 2, width=192, height=108)
+        for n in range(1, spec.frames + 1)
     )
     turns = (events.TurnFrames(turn=2, problem="missing"), events.TurnFrames(turn=3, frames=shots))
-    found: list[events.Event] = [
-        events.SampleStarted(sample=told.id, at=AT, dialogue="d", history=told.history, responder="Ben", labels=LABELS),
-        events.FramesTaken(sample=told.id, at=AT, form="images", turns=turns),
+    trace: list[events.Event] = [
+        events.SampleStarted(sample=spec.id, at=AT, dialogue="d", history=spec.history, responder="Ben", labels=LABELS),
+        events.FramesTaken(sample=spec.id, at=AT, form="images", turns=turns),
     ]
     first = 0
-    for t, checks in enumerate(told.passes):
-        last = t == len(told.passes) - 1
+    for t, checks in enumerate(spec.passes):
+        last = t == len(spec.passes) - 1
         for stage in list(STAGES)[first:]:
-            if told.failure and last and stage == "caef":
-                return [*found, *_failing(told, t)]
-            found += _stage(told, t, stage)
-        found.append(called(told, "gra", t, "{…}"))
+            if spec.failure and last and stage == "caef":
+                return [*trace, *_failing(spec, t)]
+            trace += _stage(spec, t, stage)
+        trace.append(called(spec, "gra", t, "{…}"))
         if checks == "x":
-            found.append(events.Unaudited(sample=told.id, at=AT, t=t, failure=Failure.SCHEMA_INVALID, what="no JSON"))
+            trace.append(events.Unaudited(sample=spec.id, at=AT, t=t, failure=Failure.SCHEMA_INVALID, what="no JSON"))
             break
         findings = {
-            stage: Verdict(reason=f"{stage} was looked at", passed=one == "1", correction="" if one == "1" else "mend")
-            for stage, one in zip(STAGES, checks, strict=True)
+            stage: Verdict(
+                reason=f"{stage} was looked at", passed=check == "1", correction="" if check == "1" else "mend"
+            )
+            for stage, check in zip(STAGES, checks, strict=True)
         }
         audit = Audit(findings=findings)
-        found.append(events.Audited(sample=told.id, at=AT, t=t, audit=audit, checks=audit.checks, fault=audit.fault))
+        trace.append(events.Audited(sample=spec.id, at=AT, t=t, audit=audit, checks=audit.checks, fault=audit.fault))
         if audit.fault and not last:
             first = list(STAGES).index(audit.fault)
-            found.append(
+            trace.append(
                 events.Rerun(
-                    sample=told.id,
+                    sample=spec.id,
                     at=AT,
                     t=t + 1,
                     stage=audit.fault,
-                    reason=f"what is said of the face is wrong {told.mark}",
+                    reason=f"what is said of the face is wrong {spec.mark}",
                     correction="look at frame 2 again",
                 )
             )
-    ranks = {t: rank_of(checks, t) for t, checks in enumerate(told.passes) if checks != "x"}
-    ended: events.LoopEnd = "unaudited" if "x" in told.passes else "passed"
-    found.append(events.Selected(sample=told.id, at=AT, t=selected_of(told), ranks=ranks, ended=ended))
-    return [*found, events.SampleDone(sample=told.id, at=AT)]
+    ranks = {t: get_rank(checks, t) for t, checks in enumerate(spec.passes) if checks != "x"}
+    ended: events.LoopEnd = "unaudited" if "x" in spec.passes else "passed"
+    trace.append(events.Selected(sample=spec.id, at=AT, t=select_pass(spec), ranks=ranks, ended=ended))
+    return [*trace, events.SampleDone(sample=spec.id, at=AT)]
 
 
-def _stage(told: Told, t: int, stage: str) -> list[events.Event]:
-    output = outputs(told, t)[stage]
-    found: list[events.Event] = []
+def _stage(spec: SampleSpec, t: int, stage: str) -> list[events.Event]:
+    output = outputs(spec, t)[stage]
+    trace: list[events.Event] = []
     if stage == "sgrg":
         exemplar = {
             "id": "m/3",
             "from": "demo memory",
             "similarity": 0.612,
-            "history": [{"speaker": "Wren", "text": f"I lost it. {told.mark}"}],
-            "reply": f"That is a loss. {told.mark}",
+            "history": [{"speaker": "Wren", "text": f"I lost it. {spec.mark}"}],
+            "reply": f"That is a loss. {spec.mark}",
             "emotion": "sadness",
         }
-        kept = events.Excluded(id="m/9", guard="same reply", similarity=0.93, reply=f"You were the best. {told.mark}")
-        found.append(
-            events.Supplied(sample=told.id, at=AT, t=t, stage=stage, symbol="M", content=(exemplar,), excluded=(kept,))
+        kept = events.Excluded(id="m/9", guard="same reply", similarity=0.93, reply=f"You were the best. {spec.mark}")
+        trace.append(
+            events.Supplied(sample=spec.id, at=AT, t=t, stage=stage, symbol="M", content=(exemplar,), excluded=(kept,))
         )
-    attempt = int(told.mended == stage and t == 0)
+    attempt = int(spec.mended == stage and t == 0)
     if attempt:
-        found += [called(told, stage, t, "{"), refused(told, stage, t, Failure.SCHEMA_INVALID)]
-    found.append(called(told, stage, t, str(output), attempt))
-    if told.cleaned and stage == "sgrg":
-        found.append(events.Cleaned(sample=told.id, at=AT, t=t, stage=stage, attempt=attempt, taken=told.cleaned))
-    return [*found, events.Produced(sample=told.id, at=AT, t=t, stage=stage, symbol=STAGES[stage], output=output)]
+        trace += [called(spec, stage, t, "{"), refused(spec, stage, t, Failure.SCHEMA_INVALID)]
+    trace.append(called(spec, stage, t, str(output), attempt))
+    if spec.cleaned and stage == "sgrg":
+        trace.append(events.Cleaned(sample=spec.id, at=AT, t=t, stage=stage, attempt=attempt, taken=spec.cleaned))
+    return [*trace, events.Produced(sample=spec.id, at=AT, t=t, stage=stage, symbol=STAGES[stage], output=output)]
 
 
-def _failing(told: Told, t: int) -> list[events.Event]:
-    assert told.failure
+def _failing(spec: SampleSpec, t: int) -> list[events.Event]:
+    assert spec.failure
     return [
-        called(told, "caef", t, "{"),
-        refused(told, "caef", t, told.failure),
+        called(spec, "caef", t, "{"),
+        refused(spec, "caef", t, spec.failure),
         events.SampleFailed(
-            sample=told.id,
+            sample=spec.id,
             at=AT,
-            failure=told.failure,
-            what=f"the reply was cut {told.mark}",
+            failure=spec.failure,
+            what=f"the reply was cut {spec.mark}",
             where=f"caef, pass {t}",
             hint="give the stage more tokens",
         ),
     ]
 
 
-def refused(told: Told, stage: str, t: int, failure: Failure, attempt: int = 0) -> events.Refused:
+def refused(spec: SampleSpec, stage: str, t: int, failure: Failure, attempt: int = 0) -> events.Refused:
     return events.Refused(
-        sample=told.id, at=AT, t=t, stage=stage, attempt=attempt, failure=failure, complaint=f"cut {told.mark}"
+        sample=spec.id, at=AT, t=t, stage=stage, attempt=attempt, failure=failure, complaint=f"cut {spec.mark}"
     )
 
 
-def called(told: Told, stage: str, t: int, text: str, attempt: int = 0) -> events.Called:
-    images = tuple(sha(number) for number in range(1, told.frames + 1)) if stage in ("mpa", "caef", "gra") else ()
+def called(spec: SampleSpec, stage: str, t: int, text: str, attempt: int = 0) -> events.Called:
+    images = tuple(sha(number) for number in range(1, spec.frames + 1)) if stage in ("mpa", "caef", "gra") else ()
     shared = "You are one of five agents. " * 20
     return events.Called(
-        sample=told.id,
+        sample=spec.id,
         at=AT,
         t=t,
         stage=stage,
@@ -256,7 +265,7 @@ def called(told: Told, stage: str, t: int, text: str, attempt: int = 0) -> event
         digest="0" * 64,
         messages=(
             events.TracedMessage(role="system", text=shared),
-            events.TracedMessage(role="user", text=f"Your step: {stage} {told.mark}", images=images),
+            events.TracedMessage(role="user", text=f"Your step: {stage} {spec.mark}", images=images),
         ),
         answer_schema='{"type":"object"}',
         sampling={"seed": 0, "stop": ("\n",)},
@@ -268,11 +277,11 @@ def called(told: Told, stage: str, t: int, text: str, attempt: int = 0) -> event
 
 
 USUAL = (
-    Told("d0/4", ("0111", "1101", "1111")),
-    Told("d0/5", ("0111", "1000"), "joy"),
-    Told("d1/4", mended="psp"),
-    Told("d1/5", ("0111", "1111"), failure=Failure.TRUNCATED),
-    Told("d2/4", ("1101", "0111"), gold=None),
-    Told("d2/5", ("1101", "x"), frames=0),
-    Told("d3/1", failure=Failure.SCHEMA_INVALID),
+    SampleSpec("d0/4", ("0111", "1101", "1111")),
+    SampleSpec("d0/5", ("0111", "1000"), "joy"),
+    SampleSpec("d1/4", mended="psp"),
+    SampleSpec("d1/5", ("0111", "1111"), failure=Failure.TRUNCATED),
+    SampleSpec("d2/4", ("1101", "0111"), gold=None),
+    SampleSpec("d2/5", ("1101", "x"), frames=0),
+    SampleSpec("d3/1", failure=Failure.SCHEMA_INVALID),
 )

@@ -1,4 +1,4 @@
-"""`python -m mmerg.report`: a folder that stands alone, is the same each time, and harms no other file."""
+"""`python -m mmerg.report`: a complete folder, the same each time, which leaves other files alone."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from mmerg.runs.events import EVENT
 from mmerg.runs.folder import read_results
 from mmerg.runs.samples import read_events, recording
 from tests.compared_runs import edit
-from tests.reporting.parts import HISTORY, USUAL, Told, build, jpeg, sha
+from tests.reporting.parts import HISTORY, USUAL, SampleSpec, build, jpeg, sha
 from tests.run_folders import read_all_events
 from tests.scoring.run_builder import AT, build_run, result
 
@@ -26,26 +26,25 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def first_page(run: Path) -> str:
-    """The overview of a new report."""
+    """Writes a report, and returns its overview."""
     assert main([str(run)]) == 0
     return read(run / "report" / "index.html")
 
 
 def read(page: Path) -> str:
-    """A page with all white space as one blank."""
+    """Reads a page, with single spaces as its white space."""
     return " ".join(page.read_text(encoding="utf-8").split())
 
 
 def sample_page(run: Path) -> str:
-    """The page of the first sample of a new report."""
+    """Writes a report, and returns the page of its first sample."""
     first_page(run)
     return read(min((run / "report" / "samples").iterdir()))
 
 
-def test_a_report_stands_alone_and_is_the_same_wherever_it_is(
+def test_a_report_is_complete_and_the_same_in_any_folder(
     report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Made again over the earlier one; nothing in it is a link, and no page names its folder."""
     found = contents(report)
     run = tmp_path / "runs-of-mine" / report.parent.name
     shutil.copytree(report.parent, run)
@@ -59,7 +58,7 @@ def test_a_report_stands_alone_and_is_the_same_wherever_it_is(
     assert not any(b"runs-of-mine" in data for data in found.values())
 
 
-def test_the_first_page_counts_what_happened(report: Path) -> None:
+def test_the_first_page_counts_outcomes(report: Path) -> None:
     page = read(report / "index.html")
     for outcome, count in (("later", 2), ("kept", 2), ("passed", 1), ("failed", 2)):
         assert f'<a href="samples.html#outcome={outcome}">{count}</a>' in page
@@ -81,9 +80,9 @@ def test_the_first_page_counts_what_happened(report: Path) -> None:
         assert words in page
 
 
-def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> None:
+def test_an_unfinished_or_empty_run_has_a_report(tmp_path: Path) -> None:
     cleaned = ("name", "quotation marks")
-    run = build(tmp_path / "run", [Told("a/0", cleaned=cleaned), *USUAL[:2]], samples=9)
+    run = build(tmp_path / "run", [SampleSpec("a/0", cleaned=cleaned), *USUAL[:2]], samples=9)
     edit(run, lines=[*read_results(run).values()][:2])
     page = first_page(run)
     assert "; 9 in the protocol" in page
@@ -99,8 +98,7 @@ def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> Non
     assert "<dt>commit of mmerg</dt><dd><code>unknown</code></dd>" in page
 
 
-def test_a_system_that_is_not_merg_and_what_any_source_supplied_can_be_read(tmp_path: Path) -> None:
-    """The report knows the fields of MERG's exemplars, and shows whatever another source gives."""
+def test_other_systems_and_the_outputs_of_any_source_are_shown(tmp_path: Path) -> None:
     stages = {"sgrg": {"gives": "R", "output": "text"}}
     config = {"system": {"name": "plain", "stages": stages, "result": {"response": "R"}}}
     run = build_run(tmp_path / "run", [result("a/1", "Hello there.")], config=config, history={"a/1": HISTORY})
@@ -121,9 +119,9 @@ def test_a_system_that_is_not_merg_and_what_any_source_supplied_can_be_read(tmp_
         assert words in page
 
 
-def test_a_grid_of_frames_is_shown_and_no_other_file_of_the_machine(tmp_path: Path) -> None:
+def test_a_grid_of_frames_is_shown_but_no_other_file_of_the_machine(tmp_path: Path) -> None:
     """A model that takes one image gets all keyframes in a grid."""
-    run = build(tmp_path / "run", [Told("a/1")])
+    run = build(tmp_path / "run", [SampleSpec("a/1")])
     name, linked = hashlib.sha256(jpeg(9)).hexdigest(), "0" * 64
     (run / "frames" / f"{name}.jpg").write_bytes(jpeg(9))
     (tmp_path / "secret").write_bytes(b"secret")
@@ -147,7 +145,7 @@ def test_a_grid_of_frames_is_shown_and_no_other_file_of_the_machine(tmp_path: Pa
         (lambda run: (run / "report").write_text(""), "cannot be written"),
     ],
 )
-def test_a_run_that_cannot_be_used_is_refused(
+def test_an_unusable_run_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], prepare: Callable[[Path], object], words: str
 ) -> None:
     run = build(tmp_path / "run", USUAL[:1])
@@ -177,7 +175,7 @@ def test_a_later_report_replaces_the_earlier_and_a_failed_one_does_not(tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
-def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused_and_unchanged(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years", encoding="utf-8")
     with pytest.raises(RunError, match="not a report's"):
         write_all(tmp_path)

@@ -1,5 +1,8 @@
-"""Every kind of page in a real browser, from disk: it fits a desk and a phone, is accessible in light and in dark,
-loads nothing from a network, and shows hostile text as text."""
+"""Every kind of page in a real browser, from disk.
+
+Pages fit a desktop and a phone, are accessible in light and dark colours, load nothing from a network, and show hostile
+text as text.
+"""
 
 import re
 from itertools import cycle
@@ -23,7 +26,7 @@ def check_fit(page: Page, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_all_links_lead_to_files_of_the_report(report: Path, two_runs: Path, long: Path) -> None:
+def test_links_lead_to_files_of_the_report(report: Path, two_runs: Path, long: Path) -> None:
     files = {root: sorted(root.rglob("*.html")) for root in (report, two_runs, long)}
     assert list(map(len, files.values())) == [len(USUAL) + 2, 2 * len(USUAL) + 5, len(LONG) + 2]
     for root, pages in files.items():
@@ -37,7 +40,7 @@ def test_all_links_lead_to_files_of_the_report(report: Path, two_runs: Path, lon
 
 
 def test_every_kind_of_page_fits_and_is_accessible(browser: Browser, report: Path, two_runs: Path, long: Path) -> None:
-    """Each page is checked by axe in one of the two looks."""
+    """Checks each page with axe in one of the two looks."""
     files = [report / "index.html", report / "samples.html", two_runs / "index.html"]
     files.append(report / "samples" / file_name("d0/4"))
     with watched(browser) as view:
@@ -48,12 +51,12 @@ def test_every_kind_of_page_fits_and_is_accessible(browser: Browser, report: Pat
             check_fit(page, width)
             page.evaluate(OPEN)
             check_axe(page)
-        for told in LONG:
-            page = view.open(long / "samples" / file_name(told.id))
+        for spec in LONG:
+            page = view.open(long / "samples" / file_name(spec.id))
             for width, _ in LOOKS:
                 check_fit(page, width)
-            assert page.locator(".turn").count() == len(told.history)
-            assert page.locator(".shot").count() == told.frames
+            assert page.locator(".turn").count() == len(spec.history)
+            assert page.locator(".shot").count() == spec.frames
         call = page.locator(".cells-4 details.call").first
         call.locator("summary").click()
         for width, readable in ((390, 280), (1280, 600)):
@@ -63,7 +66,7 @@ def test_every_kind_of_page_fits_and_is_accessible(browser: Browser, report: Pat
             assert box["width"] > readable
 
 
-def test_nothing_hostile_runs_or_reorders(browser: Browser, hostile: Path) -> None:
+def test_hostile_text_neither_runs_nor_reorders(browser: Browser, hostile: Path) -> None:
     assert len(list(hostile.rglob("*.html"))) == len(HOSTILE_IDS) + 1 + 1 + 6
     samples = [hostile / "run-1" / "samples" / file_name(id) for id in (HOSTILE_IDS[0], "x" * 4000, "words")]
     tables = [hostile / folder / name for folder in ("", "run-1") for name in ("index.html", "samples.html")]

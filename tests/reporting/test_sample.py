@@ -9,7 +9,7 @@ from mmerg.reporting.sample import Agents, SamplePage
 from mmerg.runs import events
 from mmerg.runs.trace import SampleTrace, describe_selection
 from tests.configs import parse_settings
-from tests.reporting.parts import Told, events_of, sha
+from tests.reporting.parts import SampleSpec, make_events, sha
 from tests.scoring.run_builder import AT, make_call, make_manifest, result
 
 MERG = Agents(make_manifest([]))
@@ -30,8 +30,8 @@ def page_of(found: Sequence[events.Event], agents: Agents = MERG) -> SamplePage:
     return SamplePage(SampleTrace(found), agents, lambda sha256: sha256 != sha(3))
 
 
-def sample_of(told: Told) -> SamplePage:
-    return page_of(events_of(told))
+def sample_of(spec: SampleSpec) -> SamplePage:
+    return page_of(make_events(spec))
 
 
 def states(sample: SamplePage) -> dict[str, list[str]]:
@@ -43,7 +43,7 @@ def stages(sample: SamplePage) -> list[str]:
 
 
 def test_a_pass_keeps_outputs_before_the_rerun_and_makes_the_others_anew() -> None:
-    sample = sample_of(Told("a", ("1011", "1101", "1111")))
+    sample = sample_of(SampleSpec("a", ("1011", "1101", "1111")))
     assert states(sample) == {
         "mpa": ["made", "kept", "kept"],
         "caef": ["made", "made", "kept"],

@@ -25,7 +25,7 @@ def test_everything_can_be_read_without_scripts(browser: Browser, report: Path) 
         view.page.wait_for_url("**/*.jpg")
 
 
-def test_a_page_shows_passes_reasons_and_changes(browser: Browser, report: Path) -> None:
+def test_a_page_shows_passes_with_their_reasons_and_changes(browser: Browser, report: Path) -> None:
     with watched(browser) as view:
         page = view.open(sample(report, "d0/4"), "#call-2")
         assert page.locator("#call-2 pre").first.is_visible()

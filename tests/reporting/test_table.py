@@ -18,7 +18,7 @@ def shown(page: Page) -> list[str]:
     return page.locator("#samples tbody tr:visible th").all_inner_texts()
 
 
-def test_the_table_is_searched_filtered_and_sorted_and_the_address_says_so(browser: Browser, report: Path) -> None:
+def test_search_filters_and_order_are_in_the_address(browser: Browser, report: Path) -> None:
     with watched(browser) as view:
         page = view.open(report / "samples.html")
         assert len(shown(page)) == len(USUAL)
@@ -29,7 +29,7 @@ def test_the_table_is_searched_filtered_and_sorted_and_the_address_says_so(brows
         page.get_by_role("button", name="Clear").click()
         page.wait_for_url(lambda url: "#" not in url)
         offered = page.get_by_label("Failure").locator("option").evaluate_all("all => all.map((one) => one.label)")
-        counts = Counter(str(told.failure) for told in USUAL if told.failure)
+        counts = Counter(str(spec.failure) for spec in USUAL if spec.failure)
         assert offered == ["any or none", *(f"{name} ({count})" for name, count in sorted(counts.items()))]
         page.get_by_label("Failure").select_option("schema_invalid")
         page.get_by_label("Passes").select_option("0")
@@ -40,7 +40,7 @@ def test_the_table_is_searched_filtered_and_sorted_and_the_address_says_so(brows
         page.get_by_role("button", name="Clear").click()
         page.get_by_label("reply rejected").check()
         page.wait_for_url(lambda url: url.endswith("#rejected=1"))
-        assert shown(page) == [told.id for told in USUAL if told.mended or told.failure]
+        assert shown(page) == [spec.id for spec in USUAL if spec.mended or spec.failure]
         page.get_by_label("Search").fill("nobody says this")
         page.get_by_text("No sample matches.").wait_for()
         assert not page.locator("#samples").is_visible()
@@ -71,7 +71,7 @@ def test_the_table_is_searched_filtered_and_sorted_and_the_address_says_so(brows
 def test_every_width_has_every_column_and_a_table_for_screen_readers(
     browser: Browser, report: Path, width: int, scripts: bool
 ) -> None:
-    """Some browsers forget that a table is one where the style sheet lays it out as blocks."""
+    """Some browsers drop the roles of a table that the style sheet lays out as blocks."""
     with watched(browser, width=width, java_script_enabled=scripts) as view:
         page = view.page
         page.goto((report / "samples.html").as_uri())
@@ -109,7 +109,7 @@ def test_more_rows_are_shown_on_request_and_all_are_printed(browser: Browser, re
         assert page.get_by_label("Failure").is_visible()
 
 
-def test_several_runs_are_compared_in_all_and_sample_by_sample(browser: Browser, two_runs: Path) -> None:
+def test_several_runs_are_compared_as_a_whole_and_by_sample(browser: Browser, two_runs: Path) -> None:
     with watched(browser, width=390) as view:
         page = view.open(two_runs / "index.html")
         assert page.locator("main h2").all_inner_texts() == [

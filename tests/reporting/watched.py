@@ -1,4 +1,4 @@
-"""A page that is watched while it is used: what it asks for, what it logs, and what its policy forbids it."""
+"""Watches a page while a test uses it: its requests, its console, its dialogs and violations of its policy."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ addEventListener("securitypolicyviolation", (event) => window.__refused.push(eve
 
 
 class Watched:
-    """A page, and what it did that it never does. origins: what addresses begin with that it may ask for."""
+    """A page and its faults. origins: the starts of the addresses that it may request."""
 
     def __init__(self, page: Page, *origins: str) -> None:
         self.page = page
@@ -25,26 +25,26 @@ class Watched:
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.on("dialog", self._dialog)
         page.on("requestfailed", self._failed)
-        page.on("request", self._asked)
+        page.on("request", self._requested)
         page.add_init_script(LISTEN)
 
     def open(self, file: Path, fragment: str = "") -> Page:
-        """The page of a file from disk; fails on anything that it did and should not."""
+        """Opens a file from disk. Fails if the page has a fault."""
         self.page.goto(file.as_uri() + fragment)
         self.page.wait_for_load_state()
         self.check()
         return self.page
 
-    def _asked(self, request: Request) -> None:
+    def _requested(self, request: Request) -> None:
         if not request.url.startswith(self.origins):
-            self.wrong.append(f"asked: {request.url}")
+            self.wrong.append(f"requested: {request.url}")
 
     def _dialog(self, dialog: Dialog) -> None:
         self.wrong.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
     def _failed(self, request: Request) -> None:
-        """A picture that was still to come when the page was left is no failure."""
+        """Records a failed request. One that was aborted as the page was left is no fault."""
         if request.failure != "net::ERR_ABORTED":
             self.wrong.append(f"failed: {request.url}: {request.failure}")
 
@@ -58,7 +58,7 @@ _SHARED: WeakKeyDictionary[Browser, Watched] = WeakKeyDictionary()
 
 
 def _shared(browser: Browser) -> Watched:
-    """The page that tests of this browser share, blank."""
+    """Returns the page that tests of this browser share, emptied."""
     if browser not in _SHARED:
         _SHARED[browser] = Watched(browser.new_page(), "file:")
     view = _SHARED[browser]
@@ -78,8 +78,8 @@ def watched(
     fresh: bool = False,
     **more: Any,
 ) -> Iterator[Watched]:
-    """A page. fresh: in a context of its own, as for one that keeps something or has special options; others share one,
-    which halves what a test takes."""
+    """Opens a page. fresh: in a new context, for a page that stores something or has special options. Other pages share
+    one, which halves the time of a test."""
     if not (fresh or more or origins != ("file:",)):
         view = _shared(browser)
         view.page.emulate_media(media="null", color_scheme=scheme)

@@ -1,11 +1,11 @@
 """The trace of a sample, by pass."""
 
 from mmerg.runs.trace import SampleTrace
-from tests.reporting.parts import Told, events_of
+from tests.reporting.parts import SampleSpec, make_events
 
 
 def test_a_pass_keeps_the_outputs_of_earlier_stages() -> None:
-    trace = SampleTrace(events_of(Told("a", ("1011", "1101", "1111"))))
+    trace = SampleTrace(make_events(SampleSpec("a", ("1011", "1101", "1111"))))
     assert [[(symbol, output.t) for symbol, output in this.outputs.items()] for this in trace.passes.values()] == [
         [("E", 0), ("e", 0), ("P", 0), ("R", 0)],
         [("E", 0), ("e", 1), ("P", 1), ("R", 1)],
@@ -20,7 +20,7 @@ def test_a_pass_keeps_the_outputs_of_earlier_stages() -> None:
 
 
 def test_a_live_story_may_be_unfinished() -> None:
-    *earlier, selected, done = events_of(Told("a", ("1101", "x")))
+    *earlier, selected, done = make_events(SampleSpec("a", ("1101", "x")))
     trace = SampleTrace()
     for event in earlier:
         trace.add(event)
@@ -29,4 +29,4 @@ def test_a_live_story_may_be_unfinished() -> None:
     trace.add(selected)
     trace.add(done)
     assert trace.why.startswith("Pass 0 is the only one audited: psp failed")
-    assert trace.calls == SampleTrace(events_of(Told("a", ("1101", "x")))).calls
+    assert trace.calls == SampleTrace(make_events(SampleSpec("a", ("1101", "x")))).calls
