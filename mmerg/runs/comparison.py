@@ -1,4 +1,4 @@
-"""Compares runs sample by sample with the first run.
+"""Compares several runs with the first one, sample by sample.
 
 [line.sample for line in compare_samples([read_results(a), read_results(b)]) if line.worse]
 """
@@ -13,9 +13,17 @@ CHANGES = {"changed": "other reply or label", "better": "label became right", "w
 
 @dataclass(frozen=True, slots=True)
 class SampleComparison:
-    """A sample and its result in each run (None: missing). first: the number of the first run with a result. changed: a
-    reply or label differs from the first run's. better, worse: a run has the correct label and the first run has not,
-    or the reverse."""
+    """The results of several runs for one sample.
+
+    Attributes:
+        sample: the id.
+        results: the result of each run; None if it has none.
+        first: the number of the first run that has a result, from 0.
+        gold: the correct label; "" if there is none.
+        changed: the reply or label of a run differs from that of the first run.
+        better: a run has the correct label, and the first run does not.
+        worse: the first run has the correct label, and another run does not.
+    """
 
     sample: str
     results: tuple[Result | None, ...]
@@ -27,7 +35,7 @@ class SampleComparison:
 
 
 def compare_samples(runs: Sequence[Mapping[str, Result]]) -> list[SampleComparison]:
-    """A line for each sample of any run, in the order of the first run. A failed sample has no correct label."""
+    """The comparisons of all samples, in the order of the first run. A failed sample never has the correct label."""
     return [
         _compare(sample, [run.get(sample) for run in runs])
         for sample in dict.fromkeys(key for run in runs for key in run)
@@ -35,17 +43,17 @@ def compare_samples(runs: Sequence[Mapping[str, Result]]) -> list[SampleComparis
 
 
 def _compare(sample: str, results: Sequence[Result | None]) -> SampleComparison:
-    there = [one for one in results if one]
-    replies = {(one.response, one.emotion, one.failure) for one in there}
-    gold = next((one.gold_emotion for one in there if one.gold_emotion), "")
-    right = [one.emotion == gold for one in there] if gold else []
-    held = results[0] is not None  # else there is nothing to compare with
+    present = [result for result in results if result]
+    replies = {(result.response, result.emotion, result.failure) for result in present}
+    gold = next((result.gold_emotion for result in present if result.gold_emotion), "")
+    correct = [result.emotion == gold for result in present] if gold else []
+    comparable = results[0] is not None
     return SampleComparison(
         sample,
         tuple(results),
-        first=results.index(there[0]),
+        first=results.index(present[0]),
         gold=gold,
-        changed=held and len(replies) > 1,
-        better=held and True in right and not right[0],
-        worse=held and False in right and right[0],
+        changed=comparable and len(replies) > 1,
+        better=comparable and True in correct and not correct[0],
+        worse=comparable and False in correct and correct[0],
     )

@@ -1,4 +1,4 @@
-"""The four-word sequences that a reply copies from the model's prompts.
+"""Counts the four-word sequences that a reply copies from the model's prompts.
 
 count_copied(trace, "I am so sorry to hear that.", "R")    # {"all": 4, "any": 4, "exemplars": 4}
 """
@@ -12,56 +12,66 @@ from mmerg.storage.words import split_ngrams
 
 SOURCES = ("history", "exemplars", "instructions")
 LAST_TURN = "last turn"
-Run = tuple[str, ...]
+Ngram = tuple[str, ...]
 
 
 def count_copied(trace: SampleTrace, response: str, symbol: str) -> dict[str, int]:
-    """Counts the four-word sequences of a reply ("all"), and those that are also in the history, its last turn, the
-    exemplars, the instructions (prompt text that is no data, also the auditor's), or "any" of these. Omits counts of 0;
-    {} for a reply under four words. symbol: of the reply in the system's state."""
-    own = split_ngrams(response)
-    if not own or not trace.started:
+    """Counts the four-word sequences of a reply ("all"), and how many of them are also in
+
+    - the history ("history") and its last turn ("last turn"),
+    - the exemplars ("exemplars"),
+    - the instructions ("instructions"): the text of prompts that is not data, including the auditor's prompt,
+    - any of these ("any").
+
+    Omits counts of 0; a reply of fewer than four words gives {}. symbol: the reply's symbol, such as "R".
+    """
+    ngrams = split_ngrams(response)
+    if not ngrams or not trace.started:
         return {}
     turns = [text for _, text in trace.started.history]
-    exemplars = [
-        text for event in trace.supplied for item in event.content if "id" in item for text in iterate_texts(item)
-    ]
-    known = {name: _in(texts, own) for name, texts in (("history", turns), (LAST_TURN, turns[-1:]))}
-    known["exemplars"] = _in(exemplars, own)
+    items = [item for event in trace.supplied for item in event.content if "id" in item]
+    history = _find_ngrams(ngrams, turns)
+    exemplars = _find_ngrams(ngrams, (text for item in items for text in iterate_texts(item)))
     first = next(iter(trace.passes.values()), Pass(0))
-    known["instructions"] = _instructions(trace, first, own, symbol) - known["history"] - known["exemplars"]
-    counts = {name: sum(run in runs for run in own) for name, runs in known.items()}
-    counts = {"all": len(own), "any": sum(any(run in runs for runs in known.values()) for run in own), **counts}
+    sources = {
+        "history": history,
+        LAST_TURN: _find_ngrams(ngrams, turns[-1:]),
+        "exemplars": exemplars,
+        "instructions": _find_instructions(trace, first, ngrams, symbol) - history - exemplars,
+    }
+    copied: set[Ngram] = set().union(*sources.values())
+    counts = {"all": len(ngrams), "any": sum(ngram in copied for ngram in ngrams)}
+    counts |= {name: sum(ngram in found for ngram in ngrams) for name, found in sources.items()}
     return {name: count for name, count in counts.items() if count}
 
 
-def _instructions(trace: SampleTrace, first: Pass, own: Iterable[Run], symbol: str) -> set[Run]:
-    """The sequences in the instructions of the first pass. Prompts after the reply show it, so a sequence counts there
-    only if it appears more often than in the reply."""
-    data = _in((keyframe.description for keyframe in trace.keyframes), own)
-    wanted, found = frozenset(own), set[Run]()
-    shown: Counter[Run] = Counter()
+def _find_instructions(trace: SampleTrace, first: Pass, ngrams: Iterable[Ngram], symbol: str) -> set[Ngram]:
+    """The sequences that are in the instructions of the first pass. Prompts after the reply show the reply, so there a
+    sequence must appear more often than in the reply."""
+    data = _find_ngrams(ngrams, (keyframe.description for keyframe in trace.keyframes))
+    wanted, instructions = frozenset(ngrams), set[Ngram]()
+    in_reply: Counter[Ngram] = Counter()
     for step in first.steps.values():
-        data |= _in((text for event in step.supplied for text in iterate_texts(event.content)), own)
-        for call in step.calls[:1] if shown else step.calls:
+        data |= _find_ngrams(ngrams, (text for event in step.supplied for text in iterate_texts(event.content)))
+        for call in step.calls[:1] if in_reply else step.calls:
             prompt = [line for message in call.event.messages for line in message.text.splitlines()]
             if not call.event.attempt:  # a repair shows the model's reply
-                counts = Counter(run for line in prompt for run in wanted & _line_runs(line))
-                found |= {run for run, count in counts.items() if count > shown[run]}
+                counts = Counter(ngram for line in prompt for ngram in wanted & _split_line(line))
+                instructions |= {ngram for ngram, count in counts.items() if count > in_reply[ngram]}
         if step.output and step.output.symbol == symbol:
-            shown.update(run for run in wanted & _in(iterate_texts(step.output.output), own))
+            in_reply.update(_find_ngrams(ngrams, iterate_texts(step.output.output)))
         elif step.output:
-            data |= _in(iterate_texts(step.output.output), own)
-    return found - data
+            data |= _find_ngrams(ngrams, iterate_texts(step.output.output))
+    return instructions - data
 
 
-def _in(texts: Iterable[str], own: Iterable[Run]) -> set[Run]:
-    """The sequences of `own` that appear in one of the texts."""
-    return {run for text in texts for run in _line_runs(text)} & set(own)
+def _find_ngrams(ngrams: Iterable[Ngram], texts: Iterable[str]) -> set[Ngram]:
+    """The sequences that appear in one of the texts."""
+    return {ngram for text in texts for ngram in _split_line(text)} & set(ngrams)
 
 
 @lru_cache(maxsize=10_000)  # prompts share instructions and dialogues
-def _line_runs(line: str) -> frozenset[Run]:
+def _split_line(line: str) -> frozenset[Ngram]:
     return frozenset(split_ngrams(line))
 
 
@@ -70,5 +80,5 @@ def iterate_texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            yield from iterate_texts(one)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from iterate_texts(item)

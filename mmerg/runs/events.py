@@ -1,6 +1,6 @@
-"""The events of a sample: typed records, one line each in its file.
+"""The events of a sample: typed records, each one line in the sample's file.
 
-Images are named by hash. Runs with the same events differ only in `at`.
+They name images by their hash. The same command gives the same events, except for the time `at`.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from mmerg.systems.audit import Audit
 Form = Literal["images", "montage", "descriptions", "none"]
 Choice = Literal["first", "second", "tie"]
 Became = Literal["unusable", "as before", "failed", "passed"]
-LoopEnd = str  # one of these, or a text of the user's loop
+LoopEnd = str  # a key of LOOP_ENDS, or a text of a custom loop
 BEST_OF_N = {"all candidates": "every candidate could be used", "candidates lost": "not every candidate could be used"}
 LOOP_ENDS = {
     "passed": "all checks passed",
@@ -31,7 +31,7 @@ LOOP_ENDS = {
     "no auditor": "the system has no auditor",
     **BEST_OF_N,
 }
-# Far above real values, so that damaged files are refused.
+# The bounds are far above real values, and only reject damaged files.
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Pass = Annotated[int, Field(ge=0, le=10_000)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -45,7 +45,7 @@ class _Event(Record):
 
 
 class _OfPass(_Event):
-    kind: str  # here, so that it is written before t
+    kind: str  # declared here, so that it is written before t
     t: Pass
 
 
@@ -67,7 +67,7 @@ class TurnFrames(Record):
     turn: int
     frames: tuple[Frame, ...] = ()
     descriptions: tuple[str, ...] = ()
-    problem: str = ""  # why there are none (missing, unreadable, …), if known
+    problem: str = ""  # why there are no frames (missing, unreadable, …), if known
 
 
 class FramesTaken(_Event):
@@ -83,7 +83,7 @@ class TracedMessage(Record):
 
 
 class Called(_OfStage):
-    """One call with its whole prompt and reply. `attempt` counts repairs from 0."""
+    """A call with its whole prompt and reply. `attempt` is 0 for the first call, then counts repairs."""
 
     kind: Literal["called"] = "called"
     attempt: int
@@ -105,7 +105,7 @@ class Refused(_OfStage):
 
 
 class Cleaned(_OfStage):
-    """Removals from a reply, such as words around its JSON or a speaker's name. `Called` has the original reply."""
+    """What was removed from a reply, such as text around its JSON or a speaker's name. `Called` has the whole reply."""
 
     kind: Literal["cleaned"] = "cleaned"
     attempt: int
@@ -122,13 +122,13 @@ class Excluded(Record):
 
 
 class Supplied(_OfStage):
-    """The content of a source, such as exemplars M, in a prompt."""
+    """The content that a source added to a prompt, such as the exemplars M."""
 
     kind: Literal["supplied"] = "supplied"
     symbol: str
     content: tuple[dict[str, object], ...]
     excluded: tuple[Excluded, ...] = ()
-    problem: str = ""  # why it added nothing
+    problem: str = ""  # why the source added nothing
 
 
 class Produced(_OfStage):
@@ -138,8 +138,8 @@ class Produced(_OfStage):
 
     @classmethod
     def from_output(cls, sample: str, t: int, stage: str, symbol: str, output: BaseModel | str) -> Self:
-        plain = output if isinstance(output, str) else output.model_dump(mode="json")
-        return cls(sample=sample, t=t, stage=stage, symbol=symbol, output=plain)
+        content = output if isinstance(output, str) else output.model_dump(mode="json")
+        return cls(sample=sample, t=t, stage=stage, symbol=symbol, output=content)
 
 
 class Audited(_OfPass):
@@ -150,7 +150,7 @@ class Audited(_OfPass):
 
 
 class Unaudited(_OfPass):
-    """The audit of pass t is unreadable. The loop ends, and every audited pass ranks before this one."""
+    """The audit of pass t could not be read. The loop ends, and every audited pass ranks before this one."""
 
     kind: Literal["unaudited"] = "unaudited"
     failure: Failure
@@ -159,7 +159,7 @@ class Unaudited(_OfPass):
 
 
 class PassLost(_OfPass):
-    """A later pass or a candidate failed. Other candidates continue; other loops end."""
+    """A pass after the first, or a candidate, failed. The other candidates continue; any other loop ends."""
 
     kind: Literal["pass_lost"] = "pass_lost"
     failure: Failure
@@ -167,7 +167,8 @@ class PassLost(_OfPass):
 
 
 class Rerun(_OfStage):
-    """Pass t runs again from `stage`. Its prompt has the reason and the correction, unless other views follow."""
+    """Pass t starts again from `stage`. Its prompt shows the reason and the correction, unless it runs in other
+    views."""
 
     kind: Literal["rerun"] = "rerun"
     reason: str
@@ -175,7 +176,7 @@ class Rerun(_OfStage):
 
 
 class LabelsRead(_OfStage):
-    """The mean log-probability of each emotion over several orders of the labels, before calibration."""
+    """The log-probability of each emotion, averaged over several orders of the labels, before calibration."""
 
     kind: Literal["labels_read"] = "labels_read"
     logprobs: dict[str, Likelihood]
@@ -183,7 +184,7 @@ class LabelsRead(_OfStage):
 
 
 class Viewed(_OfStage):
-    """The stage ran again in another view, with the result of its check."""
+    """A stage ran again in another view, with this result of its check."""
 
     kind: Literal["viewed"] = "viewed"
     view: str
@@ -201,11 +202,11 @@ class Selected(_OfPass):
 
 
 class Verdict(Record):
-    """A judge's verdict on one aspect: a `score` of one reply, a `choice` between two by place, or a `failure`."""
+    """A judge's verdict on one aspect: the `score` of a reply, the `choice` between two, or the call's `failure`."""
 
     aspect: str
     round: int  # from 0, over orders and repeats
-    order: tuple[int, ...]  # the numbers of the judged runs, as their replies were shown
+    order: tuple[int, ...]  # the judged runs by number, in the order in which their replies were shown
     repeat: int
     seed: int
     score: int | None = None
@@ -219,7 +220,7 @@ class Verdict(Record):
 
     @property
     def preferred(self) -> int | None:
-        """The run whose reply was chosen; None for a tie."""
+        """The number of the run whose reply was chosen; None for a tie."""
         return None if self.choice in (None, "tie") else self.order[0 if self.choice == "first" else 1]
 
 
@@ -230,7 +231,7 @@ class Judged(_OfPass):
 
 class SampleDone(_Event):
     kind: Literal["sample_done"] = "sample_done"
-    before: str = ""  # a digest of the lines before it, which detects later changes
+    before: str = ""  # a digest of the lines above, which reveals later changes
 
 
 class SampleFailed(_Event):
@@ -239,7 +240,7 @@ class SampleFailed(_Event):
     what: str
     where: str = ""
     hint: str = ""
-    before: str = ""  # as of SampleDone
+    before: str = ""  # as in SampleDone
 
 
 _Samples = SampleStarted | FramesTaken | SampleDone | SampleFailed

@@ -1,9 +1,9 @@
-"""Computes the fields of a result line from a sample's events, so that tables and metrics need no events.
+"""Computes the fields of a result from a sample's events, so that tables and metrics need no events.
 
-Also finds the log-probabilities of the response's tokens. A server gives one for each generated token, including
-thinking (first, on Ollama), line feeds, a removed stop text, JSON around the response, and on some servers the end
-token. A token with a character of the response belongs to it. llama.cpp gives none for a last token that also has the
-stop text (".\\n").
+Also finds the log-probabilities of the response's tokens. A server returns one for each generated token: also for
+thinking (which comes first on Ollama), line feeds, a removed stop text, JSON around the response, and on some servers
+the end token. A token belongs to the response if it has a character of it. llama.cpp returns none for a last token that
+ends with the stop text (".\\n").
 """
 
 import json
@@ -19,19 +19,25 @@ from mmerg.runs.result import Timing
 from mmerg.runs.trace import SampleTrace
 from mmerg.storage.words import split_ngrams
 
-ROUNDING = 1e-4  # log-probabilities may exceed 0 by this much in a server's single precision
+ROUNDING = 1e-4  # a server that computes in single precision may return log-probabilities this far above 0
 NOWHERE: Mapping[str, str] = {}
-TAIL = 16  # the most characters of one token
-BROKEN = "\ufffd"  # a server's text for a part of a multi-byte character
+TAIL = 16  # characters of the longest token
+BROKEN = "\ufffd"  # the text of a token that is only a part of a character
 
 
 def collect_facts(
     trace: SampleTrace, response: str | None = None, places: Mapping[str, str] = NOWHERE
 ) -> dict[str, object]:
-    """The fields of a `Result` that follow from the events of its attempt. response: the final one, if any. places: of
-    the results in the system's state, such as "R", or "o.reply" for a field of an output."""
+    """The fields of a `Result` that follow from the events of the attempt.
+
+    Args:
+        trace: the events.
+        response: the final response; None if the sample failed.
+        places: by name ("response", "emotion"), the symbol of the output that holds it, such as "R", or its field, such
+            as "o.reply".
+    """
     exemplars = {(event.symbol, str(item["id"])) for event in trace.supplied for item in event.content if "id" in item}
-    excluded = {(kept.guard, event.symbol, kept.id) for event in trace.supplied for kept in event.excluded}
+    excluded = {(entry.guard, event.symbol, entry.id) for event in trace.supplied for entry in event.excluded}
     cleaned = Counter(kind for call in trace.calls if call.cleaned for kind in call.cleaned.taken)
     fields: dict[str, object] = {
         "repeated_passes": len(trace.repeated),
@@ -66,19 +72,19 @@ def collect_facts(
 
 
 def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
-    """For each stage but the first: the number of its four-word sequences that also appear in the previous stage's
-    output, and their number in all."""
+    """For each stage but the first: how many of its output's four-word sequences are also in the output of the previous
+    stage, and how many it has."""
     copied = {}
-    for before, this in pairwise(outputs):
-        known = {run for text in iterate_texts(before.output) for run in split_ngrams(text)}
-        own = [run for text in iterate_texts(this.output) for run in split_ngrams(text)]
-        if own:
-            copied[this.stage] = (sum(run in known for run in own), len(own))
+    for previous, produced in pairwise(outputs):
+        earlier = {ngram for text in iterate_texts(previous.output) for ngram in split_ngrams(text)}
+        ngrams = [ngram for text in iterate_texts(produced.output) for ngram in split_ngrams(text)]
+        if ngrams:
+            copied[produced.stage] = (sum(ngram in earlier for ngram in ngrams), len(ngrams))
     return copied
 
 
 def _forecasts(trace: SampleTrace, place: str) -> tuple[str | None, ...]:
-    """The emotion of each pass. A pass that ended before its forecast has the previous one."""
+    """The emotion of each pass. A pass that ended before its forecast has that of the pass before."""
     symbol = place.partition(".")[0]
     labels: list[str | None] = []
     for this in trace.passes.values():
@@ -87,21 +93,21 @@ def _forecasts(trace: SampleTrace, place: str) -> tuple[str | None, ...]:
 
 
 def _response_call(trace: SampleTrace, symbol: str, response: str) -> Reply | None:
-    """The last reply, up to the selected pass, of the stage that gave the response. Passes may keep an earlier
-    response, and the last of several attempts is valid."""
+    """The reply of the model that became the response: the last one of its stage up to the selected pass, which may
+    have kept an earlier response."""
     last = trace.selected.t if trace.selected else -1
     stages = [one.stage for this in trace.passes.values() for one in this.outputs.values() if one.symbol == symbol]
     calls = [call.event for call in trace.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
-    holding = [one for one in calls if response in one.reply.text]  # the stage may also have run in other views
-    return (holding or calls)[-1].reply if calls else None
+    with_response = [call for call in calls if response in call.reply.text]  # the stage may have run in other views
+    return (with_response or calls)[-1].reply if calls else None
 
 
 def sum_logprobs(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
-    """The sum of the log-probabilities (natural logarithm) of the response's tokens, and their number. None if the
-    tokens are unclear, or a value is no log-probability."""
-    own = find_response_logprobs(reply.logprobs, reply.text, response, field) or ()
-    proper = bool(own) and all(logprob <= ROUNDING for logprob in own)  # false for NaN
-    return sum(own) if proper else None, len(own)
+    """The sum of the log-probabilities (natural logarithm) of the response's tokens, and their number. The sum is None
+    if the tokens cannot be found, or if a value is no log-probability."""
+    logprobs = find_response_logprobs(reply.logprobs, reply.text, response, field) or ()
+    valid = bool(logprobs) and all(logprob <= ROUNDING for logprob in logprobs)  # false for NaN
+    return sum(logprobs) if valid else None, len(logprobs)
 
 
 def _timing(replies: Iterable[Reply]) -> Timing:
@@ -119,15 +125,20 @@ def _timing(replies: Iterable[Reply]) -> Timing:
 def find_response_logprobs(
     logprobs: Sequence[TokenLogprob], text: str, response: str, field: str = ""
 ) -> tuple[float, ...] | None:
-    """The log-probabilities of the tokens of `response` in `text`, or in the JSON string of `field`. None if the
-    response is not in one piece, as after a removal in its middle, or the tokens do not match the text."""
+    """The log-probabilities of the tokens of `response` in `text`, or, with a `field`, in the JSON string of that
+    field. None if the tokens do not match the text, or if the response is not in one piece, as after a removal in its
+    middle."""
     start = text.find(response)
     start, end = _in_json(text, response, field) if field else (start, start + len(response))
     spans = _spans([entry.token for entry in logprobs], text)
     if not response or start < 0 or spans is None:
         return None
-    own = (entry.logprob for entry, (a, b) in zip(logprobs, spans, strict=True) if a < b and a < end and b > start)
-    return tuple(own) or None
+    overlapping = (
+        entry.logprob
+        for entry, (first, last) in zip(logprobs, spans, strict=True)
+        if first < last and first < end and last > start
+    )
+    return tuple(overlapping) or None
 
 
 def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
@@ -146,20 +157,21 @@ def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
 
 
 def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """The position of each token in `text`, outside of it for tokens of thinking and after the end."""
+    """The start and end of each token in `text`. Tokens of thinking come before it, and end tokens after it. None if
+    the tokens do not match."""
     first = "".join(tokens).rfind(text)
     if first >= 0:
         return list(pairwise(accumulate(map(len, tokens), initial=-first)))
-    # Characters are split over tokens, which share the text between their neighbours, or the last token is missing.
+    # The last token is missing, or tokens split a character. Such tokens share the text between their neighbours.
     spans: list[tuple[int, int]] = []
-    at = broken = 0  # such tokens since the last whole one
+    at = broken = 0  # broken: tokens of a split character since the last whole token
     for token in tokens:
         if not token or BROKEN in token:
             broken += 1
             continue
         start = text.find(token, at) if broken else at
-        goes_on = token.startswith(text[start:])  # over the text's end
-        if start < 0 or not (goes_on or text.startswith(token, start)):
+        exceeds_text = token.startswith(text[start:])
+        if start < 0 or not (exceeds_text or text.startswith(token, start)):
             return None
         spans += [*[(at, start)] * broken, (start, start + len(token))]
         at, broken = start + len(token), 0

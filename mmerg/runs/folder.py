@@ -1,13 +1,13 @@
-"""A run folder. One process writes it at a time; the same command resumes it.
+"""A run folder. One process at a time writes it, and the same command resumes it.
 
     runs/meld-merg-qwen3.5-27b-1a2b3c4d/
       manifest.json          the settings, engine and inputs, and every start
       samples/<id>.jsonl     the events of a finished sample
-      results.jsonl          a line for each sample; in corpus order once the command has ended
+      results.jsonl          a line for each sample, sorted in corpus order when the command ends
       frames/                the JPEGs that events name by hash
       .lock                  held by the writing process
 
-A sample is finished if it has both events and a line; else it runs again.
+A sample is finished if it has both events and a line. Otherwise it runs again.
 """
 
 import os
@@ -67,7 +67,7 @@ class Folder(Generic[Line]):
         self._opened, self._writer = ExitStack(), ExitStack()
 
     def __enter__(self) -> Self:
-        """Raises RunError if another process writes the folder, or it has another identity."""
+        """Opens the folder. Raises RunError if another process is writing it, or if its identity differs."""
         with wrap_os_errors(self.path):
             make_private_folder(self.path)
         with ExitStack() as undo:
@@ -81,7 +81,8 @@ class Folder(Generic[Line]):
         self._opened.close()
 
     def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
-        """Runs one attempt at a sample: `work` emits its events and returns its record."""
+        """Runs one attempt at a sample, and writes its events and record: `work` emits the events and returns the
+        record."""
         with recording(self.path, sample) as emit:
             record = work(emit).with_digest(self._manifest.identity)
             self._add(record)  # before its events are in place, so that line and events are of the same attempt
@@ -90,7 +91,7 @@ class Folder(Generic[Line]):
 
     def seal(self, order: Iterable[str]) -> None:
         """Sorts the records in corpus order, so that equal runs have equal bytes, and writes their number to the
-        manifest, so that a removed line is detected."""
+        manifest, which reveals removed lines."""
         order = list(order)
         with self._guard:
             if not self.results.is_complete(order):
@@ -101,13 +102,13 @@ class Folder(Generic[Line]):
             write_record(self.path / MANIFEST, manifest, durable=True)
 
     def _begin(self) -> None:
-        """Checks the existing manifest, adds this start, and reads existing records."""
+        """Compares the existing manifest, adds this start to it, and reads the existing records."""
         file, start = self.path / MANIFEST, self._manifest.sessions[0]
         manifest: BaseManifest = self._manifest.model_copy(update={"sessions": ()})
         if file.exists():
             manifest = read_any_manifest(self.path)
             if changed := describe_changes(manifest, self._manifest):
-                raise self._other(manifest, changed)
+                raise self._changed_error(manifest, changed)
         elif (self._file.exists() and self._file.stat().st_size) or any(self.path.glob(f"{SAMPLES}/*{SUFFIX}")):
             what = "the folder has results but no manifest.json, so their settings are unknown"
             hint = "restore manifest.json, or rename or remove the folder to start a new run"
@@ -129,20 +130,21 @@ class Folder(Generic[Line]):
         else:
             self._rewrite()
 
-    def _other(self, then: BaseManifest, changed: Sequence[str]) -> RunError:
+    def _changed_error(self, earlier: BaseManifest, changed: Sequence[str]) -> RunError:
         """The error for a run whose settings, data or engine have changed since its start."""
-        engine, now = then.engine, self._manifest.engine
-        new = "tags=[new]" if isinstance(then, Manifest) else f"runs={self.path.parent}-2"
-        same = engine.key() == now.key()
-        old = "restore what changed and run the same command again"
-        served = [(one.backend, one.version, one.model, one.digest) for one in (engine, now)]
-        if served[0] != served[1]:  # else a load option or the adapter has changed
-            model = f"{engine.model}, digest {shorten_digest(engine.digest)}, on {engine.backend} {engine.version}"
-            old = f"point backend.hosts=[…] to a server that has {model}"
+        before, now = earlier.engine, self._manifest.engine
+        to_start = "tags=[new]" if isinstance(earlier, Manifest) else f"runs={self.path.parent}-2"
+        servers = {(engine.backend, engine.version, engine.model, engine.digest) for engine in (before, now)}
+        if len(servers) == 1:  # a setting, the data, a load option or the adapter has changed
+            to_continue = "restore what changed and run the same command again"
+        else:
+            model = f"{before.model}, digest {shorten_digest(before.digest)}, on {before.backend} {before.version}"
+            to_continue = f"point backend.hosts=[…] to a server that has {model}"
+        cause = "other settings or data" if before.key() == now.key() else "another engine"
         return RunError(
-            f"the run was started with {'other settings or data' if same else 'another engine'}: {'; '.join(changed)}",
+            f"the run was started with {cause}: {'; '.join(changed)}",
             where=str(self.path),
-            hint=f"to start a new run, add {new} to the command; to continue this run, {old}",
+            hint=f"to start a new run, add {to_start} to the command; to continue this run, {to_continue}",
         )
 
     def _open(self) -> None:
@@ -174,7 +176,7 @@ class Folder(Generic[Line]):
             self.results.put(record.id, line)
 
     def _check_unchanged(self) -> None:
-        """Raises RunError if another program replaced or changed the file."""
+        """Raises RunError if another program replaced or changed the file of records."""
         mine = os.fstat(self._out.fileno())
         if not (mine.st_size == self._size and self._file.exists() and os.path.samestat(mine, self._file.stat())):
             what = f"{self._file.name} was changed or removed while this run wrote it"
@@ -201,12 +203,12 @@ class Run(Folder[Result]):
 
 
 def read_results(path: Path) -> Results[Result]:
-    """The results by id, in the order of the file. Raises RunError if the folder is no run or was changed."""
+    """The results by sample id, in the order of the file. Raises RunError if the folder is no run or was changed."""
     return read_records(path, Result, RESULTS)
 
 
 def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
-    """As `read_results`, for any folder with a manifest."""
+    """The records of any folder with a manifest; see `read_results`."""
     manifest = read_any_manifest(path)
     results, names = _read(path, path / file, Results(record), manifest.identity)
     if manifest.records is None:
@@ -214,12 +216,14 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
     what = ""
     if not results.matches_file or len(results) != manifest.records:
         removed = sorted(unquote(name.removesuffix(SUFFIX)) for name in names - set(map(file_name, results)))
-        without = f", without {preview(removed)}" if removed else ", some twice or cut off" * (not results.matches_file)
+        without = f", without {preview(removed)}" if removed else ""
+        if not removed and not results.matches_file:
+            without = ", some of them twice or incomplete"
         what = f"the run wrote {manifest.records} records, but {file} has {len(results)}{without}"
     elif results.without_events:
         what = f"the events of these samples are missing: {preview(sorted(results.without_events))}"
     if what:
-        hint = "restore the files, or run the same again: calls come from the reply cache; or import replies again"
+        hint = "restore the files, run the same command again (finished calls are cached), or import the replies again"
         raise RunError(what, where=str(path), hint=hint)
     return results
 
@@ -242,14 +246,14 @@ def _read(path: Path, file: Path, before: Results[Line], identity: Mapping[str, 
 
 
 def remove_partial_files(folder: Path, begin: str = "") -> None:
-    """Removes incomplete files of a killed process. Raises OSError."""
+    """Removes the incomplete files that a killed process left. Raises OSError."""
     for part in folder.glob(f"{begin}*{PART}"):
         part.unlink()
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Locks the folder. Raises RunError if another process has the lock, or it cannot be made."""
+    """Locks the folder for the block. Raises RunError if another process has the lock, or if it cannot be created."""
     lock = FileLock(folder / LOCK, timeout=0, mode=0o600)
     try:
         lock.acquire()

@@ -1,5 +1,5 @@
-"""The inputs of a system's agents besides each other's outputs, by the settings of its run. Systems with different
-inputs differ in more than their method."""
+"""Describes the inputs of a system's agents, other than each other's outputs, from the settings of its run. Systems
+with different inputs differ in more than their method."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ SOURCES = {
 
 
 def list_inputs(manifest: Manifest) -> tuple[str, ...]:
-    """Descriptions of the inputs; () for imported replies."""
-    return () if manifest.imported else tuple(_inputs(manifest))
+    """Describes the inputs; () for imported replies, whose inputs are unknown."""
+    return () if manifest.imported else tuple(_describe_inputs(manifest))
 
 
-def _inputs(manifest: Manifest) -> Iterator[str]:
+def _describe_inputs(manifest: Manifest) -> Iterator[str]:
     settings = canonicalize(manifest.settings)
     agents = [*(get_path(settings, "system.stages") or {}).values(), get_path(settings, "system.auditor")]
     if any("D" in (get_path(agent, "sees") or ()) for agent in agents):
@@ -37,17 +37,18 @@ def _inputs(manifest: Manifest) -> Iterator[str]:
         elif source not in memories:  # equal settings find the same exemplars
             memories.append(source)
     if count := sum(source["top_k"] for source in memories):
-        by = " found by situation" if any("situation" in str(get_path(one, "key.text")) for one in memories) else ""
-        yield f"{count} exemplar{'s' * (count > 1)}{by}"
+        keys = [str(get_path(memory, "key.text")) for memory in memories]
+        by_situation = " found by situation" if any("situation" in key for key in keys) else ""
+        yield f"{count} exemplar{'s' * (count > 1)}{by_situation}"
 
 
 def describe_unequal_inputs(runs: Sequence[RunRef]) -> str:
-    """Lists the inputs by system, or by run if runs of a system differ; "" if all are equal."""
-    listed = [(run, ", ".join(list_inputs(run.manifest)) or "unknown") for run in runs]
-    systems = Counter(system for system, _ in {(run.manifest.system, inputs) for run, inputs in listed})
+    """Lists the inputs of each system, or of each run if runs of a system differ; "" if all inputs are equal."""
+    inputs_of_runs = [(run, ", ".join(list_inputs(run.manifest)) or "unknown") for run in runs]
+    variants = Counter(system for system, _ in {(run.manifest.system, inputs) for run, inputs in inputs_of_runs})
     names: dict[str, dict[str, None]] = {}
-    for run, inputs in listed:
+    for run, inputs in inputs_of_runs:
         system = run.manifest.system
-        names.setdefault(inputs, {})[system if systems[system] == 1 else run.run] = None
-    described = "; ".join(f"{', '.join(who)}: {inputs}" for inputs, who in names.items())
-    return f"inputs differ: {described}" if len(names) > 1 else ""
+        names.setdefault(inputs, {})[system if variants[system] == 1 else run.run] = None
+    groups = "; ".join(f"{', '.join(group)}: {inputs}" for inputs, group in names.items())
+    return f"inputs differ: {groups}" if len(names) > 1 else ""

@@ -1,4 +1,4 @@
-"""`manifest.json`: the settings, engine and inputs of a run; and references to runs.
+"""`manifest.json`, which describes the settings, engine and inputs of a run; and references to runs.
 
 manifest = read_manifest(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d"))
 manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations")    # "meld", "qwen3.5-27b", 2
@@ -32,14 +32,15 @@ IMPORTED = "import"  # the backend of imported replies
 AGAIN = "rename or remove the folder, then run the same command again: finished calls come from the reply cache"
 
 
-def _checked(settings: Plain) -> Plain:
-    """Validates settings. Those of imported replies are incomplete."""
+def _validate(settings: Plain) -> Plain:
+    """Raises ValueError for invalid settings. Imported replies have only some settings, so missing ones are
+    accepted."""
     try:
         (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
     except ValidationError as error:
-        for one in error.errors():
-            if one["type"] != "missing":
-                raise ValueError(f"{'.'.join(map(str, one['loc']))}: {one['msg']}") from error
+        for problem in error.errors():
+            if problem["type"] != "missing":
+                raise ValueError(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
     return settings
 
 
@@ -49,14 +50,15 @@ class Split(Record):
 
 
 class Corpus(Split):
-    """The dialogues, their label set, and notes of the reader."""
+    """The evaluated corpus: its name and split, its label set, and the reader's notes."""
 
     labels: tuple[str, ...]
     notes: dict[str, Any] = Field(default_factory=dict)
 
 
 class ProtocolSection(Record):
-    """The result of the protocol: the number of samples, and of excluded dialogues by reason."""
+    """What the protocol selected: the number of samples and dialogues, and how many were excluded (`left_out`), by
+    reason."""
 
     description: str
     samples: Count
@@ -65,7 +67,8 @@ class ProtocolSection(Record):
 
 
 class MemorySection(Record):
-    """The memory of exemplars."""
+    """A memory of exemplars: its corpus, entries and embedder, and how many turns were excluded (`left_out`), by
+    reason."""
 
     corpus: Split
     entries: Count
@@ -76,7 +79,8 @@ class MemorySection(Record):
 
 
 class Session(Record):
-    """A start of the run. how: settings that do not affect results."""
+    """A start of the run: its time, the installed versions, the commit, and `how`, the settings that do not affect
+    results."""
 
     at: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
@@ -85,13 +89,22 @@ class Session(Record):
 
 
 class BaseManifest(Record):
-    """The fields of any manifest. identity: see `mmerg.runs.identity`. records: the number of lines; None until a start
-    ends. digest: of everything but the user's name and tags."""
+    """The fields of every manifest.
+
+    Attributes:
+        format: the version of the format.
+        identity: digests of everything that affects results; see `mmerg.runs.identity`.
+        engine: the model and its server.
+        settings: all settings of the first start.
+        sessions: every start.
+        records: the number of records; None until a start ends.
+        digest: of all fields but `sessions`, `name` and `tags`.
+    """
 
     format: Literal[2] = 2
     identity: dict[str, str]
     engine: Engine
-    settings: Annotated[Plain, AfterValidator(_checked)] = Field(default_factory=dict)
+    settings: Annotated[Plain, AfterValidator(_validate)] = Field(default_factory=dict)
     sessions: tuple[Session, ...] = ()
     records: Count | None = None
     digest: str = ""
@@ -110,7 +123,7 @@ class BaseManifest(Record):
 
 
 class Manifest(BaseManifest):
-    """The manifest of a run. memories: by symbol. name, tags: the user's."""
+    """The manifest of a run. memories: by the symbol of their source. name, tags: as the user set them."""
 
     corpus: Corpus
     protocol: ProtocolSection
@@ -120,12 +133,12 @@ class Manifest(BaseManifest):
 
     @property
     def imported(self) -> bool:
-        """Whether replies are imported, so that passes, calls, tokens and times are unknown."""
+        """Whether the replies were imported, so that their passes, calls, tokens and times are unknown."""
         return self.engine.backend == IMPORTED
 
     @property
     def custom_name(self) -> str:
-        """The user's name and tags (`name=`, `tags=`); empty if there are none."""
+        """The name and tags that the user set (`name=`, `tags=`); "" if there are none."""
         return " ".join(filter(None, (self.name, *self.tags)))
 
     @property
@@ -134,18 +147,21 @@ class Manifest(BaseManifest):
 
     @property
     def backbone(self) -> str:
-        """The model that replied; "dry run" without one."""
+        """The name of the model that replied; "dry run" if none did."""
         return "dry run" if self.engine.backend == DRY else str(self.setting("backbone.name", "–"))
 
 
 class JudgedRun(Record):
+    """A run whose replies were judged."""
+
     run: str
     identity: dict[str, str]
     engine: Engine
 
 
 class JudgingManifest(BaseManifest):
-    """The manifest of a judging: the runs, the number of items, and of excluded items by reason."""
+    """The manifest of a judging: the judged runs, the number of items, and how many were excluded (`left_out`), by
+    reason."""
 
     judged: tuple[JudgedRun, ...]
     items: Count
@@ -165,22 +181,22 @@ class RunRef:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of the run in `path`. Raises RunError if it is missing or invalid, naming the key."""
+    """The manifest of the run in `path`. Raises RunError, which names the wrong field, if it is missing or invalid."""
     manifest = read_any_manifest(path)
     if isinstance(manifest, Manifest):
         return manifest
-    names = ", ".join(one.run for one in manifest.judged)
+    names = ", ".join(judged.run for judged in manifest.judged)
     hint = f"its scores are in judgement.json; name the judged run instead: {names}"
     raise RunError("this folder holds a judgement, not a run", where=str(path), hint=hint)
 
 
 def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
-    """As `read_manifest`, also for a judging. Raises RunError also if the manifest was changed."""
+    """The manifest of the run or judging in `path`. Raises RunError if it is missing or invalid, or was changed."""
     file = path / MANIFEST
     try:
         content = json.loads(file.read_bytes().decode())
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _no_run(path) from error
+        raise _missing_run_error(path) from error
     except (OSError, ValueError) as error:
         raise RunError(f"the manifest cannot be read: {describe_error(error)}", where=str(file)) from error
     version = content.get("format", 1) if isinstance(content, dict) else None
@@ -202,7 +218,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
 
 
 def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[RunRef]:
-    """The runs in these folders. Raises RunError if one is no run, or two have the same `key`."""
+    """The runs in these folders. Raises RunError if a folder has no run, or if two have the same `key`."""
     first: dict[object, Path] = {}
     for path in paths:
         if before := first.get(key(path)):
@@ -213,33 +229,33 @@ def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resol
 
 
 def read_run_refs(paths: Sequence[Path]) -> list[RunRef]:
-    """As `check_runs`. Raises RunError also if two runs have the same name."""
+    """The runs in these folders. Raises RunError if a folder has no run, or if two runs have the same name."""
     return check_runs(paths, lambda path: path.resolve().name)
 
 
-def _no_run(path: Path) -> RunError:
-    """The error for a folder without a manifest; names runs in and beside it."""
+def _missing_run_error(path: Path) -> RunError:
+    """The error for a folder without a manifest. It suggests runs in the folder or beside it."""
     if (path / SHARDS).is_dir():
         what, hint = "its shards are not merged yet", f"merge them: mmerg merge {path}"
     elif path.exists():
-        near = preview([str(one) for one in list_runs(path)], 3, " ")
+        near = preview([str(run) for run in list_runs(path)], 3, " ")
         what = f"it has no {MANIFEST}"
         hint = f"name a run folder: {near}" if near else "see `ls runs/`"
     else:
         what = "there is no such folder"
-        beside = {one.name: str(one) for folder in (path.parent / "runs", path.parent) for one in list_runs(folder)}
-        meant = get_close_matches(path.name, beside, 3)
-        hint = f"did you mean {' or '.join(beside[name] for name in meant)}?" if meant else "see `ls runs/`"
+        beside = {run.name: str(run) for folder in (path.parent / "runs", path.parent) for run in list_runs(folder)}
+        similar = get_close_matches(path.name, beside, 3)
+        hint = f"did you mean {' or '.join(beside[name] for name in similar)}?" if similar else "see `ls runs/`"
     return RunError(f"this is not a run folder: {what}", where=str(path), hint=hint)
 
 
 def list_runs(folder: Path) -> list[Path]:
-    """The run folders in a folder, latest first."""
+    """The run folders in a folder, the latest first."""
     files = sorted(folder.glob(f"*/{MANIFEST}"), key=lambda file: file.stat().st_mtime, reverse=True)
     return [file.parent for file in files]
 
 
 def shorten_digest(digest: object) -> str:
-    """The first digits of a digest or commit, with a suffix such as `-dirty`."""
+    """The first digits of a digest or commit, with its suffix, such as `-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
     return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"

@@ -1,4 +1,4 @@
-"""The memory of a run's model, in the run's `memory.json`."""
+"""The memory that a run's model took, which the run's `memory.json` records."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,19 +9,19 @@ MEMORY = "memory.json"
 
 
 class MemoryUsage(Record):
-    """gib: the model's size in memory, in GiB. on_cpu: the share of it on the CPU in %; None if unknown."""
+    """The size of a model in memory in GiB, and the share of it on the CPU in % (None if unknown)."""
 
     gib: float
     on_cpu: float | None = None
 
 
 def write_memory_usage(run: Path, usage: MemoryUsage) -> None:
-    """Raises RunError if the file cannot be written."""
+    """Writes the file. Raises RunError if that fails."""
     write_record(run / MEMORY, usage)
 
 
 def read_memory_usage(run: Path) -> MemoryUsage | None:
-    """None if it was not measured, as when the cache gave every reply."""
+    """The memory usage; None if it was not measured, as when every reply came from the cache."""
     with suppress(OSError, ValueError):
         return read_record(run / MEMORY, MemoryUsage)
     return None

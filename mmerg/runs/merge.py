@@ -1,7 +1,7 @@
 """Merges the shards of a run into the folder that one process would have written.
 
-The shards remain. The run's manifest is removed first and written last, so a killed merge leaves no run and the same
-command merges again."""
+The shards stay. The run's manifest is removed first and written last, so that a killed merge leaves no run, and the
+same command merges again."""
 
 import shutil
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ class MergeSummary:
 
 
 @dataclass
-class _Part:
-    """A started shard. order: its samples by place in the corpus. lines: of finished samples."""
+class _StartedShard:
+    """A shard with a run. order: its samples by their place in the corpus. lines: the results of finished samples."""
 
     shard: Shard
     path: Path
@@ -40,11 +40,11 @@ class _Part:
     lines: dict[str, bytes] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Raises RunError if a file cannot be read."""
+        """Reads the order and the finished results. Raises RunError if a file cannot be read."""
         results = read_partial_results(self.path, self.manifest)
         self.order = read_order(self.path)
-        done = (sample for sample in self.order.values() if sample in results and sample not in results.without_events)
-        self.lines = {sample: results.lines[sample] for sample in done}
+        finished = results.keys() - results.without_events
+        self.lines = {sample: results.lines[sample] for sample in self.order.values() if sample in finished}
 
     def copy_files(self, run: Path) -> None:
         """Copies the events of finished samples, and the frames. Raises OSError."""
@@ -62,60 +62,63 @@ def merge(run: Path) -> MergeSummary:
     Raises MmergError, with nothing changed, if a shard is missing, unfinished, being written, or has other settings, or
     if the run was also started without shards.
     """
-    parts = _parts(run)
-    manifest = _manifest(parts)
+    shards = _load_shards(run)
+    manifest = _merge_manifests(shards)
     with ExitStack() as opened:
-        for part in parts:
-            opened.enter_context(lock_folder(part.path))
-            part.read()
-        results = _in_corpus_order(parts)
+        for started in shards:
+            opened.enter_context(lock_folder(started.path))
+            started.read()
+        results = _merge_results(shards)
         if missing := manifest.protocol.samples - len(results):
-            raise _unfinished(run, parts, missing)
+            raise _unfinished_error(run, shards, missing)
         opened.enter_context(lock_folder(run))
         _refuse_unsharded(run)
         with wrap_os_errors(run):
             (run / MANIFEST).unlink(missing_ok=True)
             remove_partial_files(run, f".{RESULTS}.")
-            for part in parts:
-                part.copy_files(run)
+            for started in shards:
+                started.copy_files(run)
         write_atomically(run / RESULTS, results.lines.values(), durable=True)
         write_record(run / MANIFEST, manifest.with_digest(len(results)), durable=True)
-    return MergeSummary(len(parts), len(results), sum(not result.ok for result in results.values()))
+    return MergeSummary(len(shards), len(results), sum(not result.ok for result in results.values()))
 
 
-def _parts(run: Path) -> list[_Part]:
-    """The started shards. Raises MmergError if there are none, or their numbers differ."""
+def _load_shards(run: Path) -> list[_StartedShard]:
+    """The started shards. Raises MmergError if there are none, or if the run was split into different numbers of
+    shards."""
     started = {shard: path for shard, path in list_shards(run).items() if (path / MANIFEST).exists()}
     if not started:
         hint = "run one with mmerg run … shard=1/4, then name the folder that contains shards/"
         raise RunError("there is no shard to merge", where=str(run / SHARDS), hint=hint)
     check_shard_count(run, next(iter(started)).total)
-    return [_Part(shard, path, read_manifest(path)) for shard, path in started.items()]
+    return [_StartedShard(shard, path, read_manifest(path)) for shard, path in started.items()]
 
 
-def _manifest(parts: Sequence[_Part]) -> Manifest:
-    """The shards' manifest, with the starts of all. Raises RunError if they differ."""
-    first = parts[0].manifest
-    for part in parts:
-        if differs := describe_changes(first, part.manifest):
-            what = f"shards {parts[0].shard} and {part.shard} differ: {'; '.join(differs)}"
-            raise RunError(what, where=str(part.path), hint="move the wrong shard away and run it again")
-    starts = sorted((start for part in parts for start in part.manifest.sessions), key=lambda start: start.at)
+def _merge_manifests(shards: Sequence[_StartedShard]) -> Manifest:
+    """The manifest of the merged run, with the starts of all shards. Raises RunError if the shards' manifests
+    differ."""
+    first = shards[0].manifest
+    for started in shards:
+        if differs := describe_changes(first, started.manifest):
+            what = f"shards {shards[0].shard} and {started.shard} differ: {'; '.join(differs)}"
+            raise RunError(what, where=str(started.path), hint="move the wrong shard away and run it again")
+    starts = sorted((start for started in shards for start in started.manifest.sessions), key=lambda start: start.at)
     return first.model_copy(update={"settings": {**first.settings, "shard": None}, "sessions": tuple(starts)})
 
 
-def _in_corpus_order(parts: Sequence[_Part]) -> Results[Result]:
-    """All finished results."""
-    lines = {sample: line for part in parts for sample, line in part.lines.items()}
-    order = {place: sample for part in parts for place, sample in part.order.items()}
+def _merge_results(shards: Sequence[_StartedShard]) -> Results[Result]:
+    """All finished results, in corpus order."""
+    lines = {sample: line for started in shards for sample, line in started.lines.items()}
+    order = {place: sample for started in shards for place, sample in started.order.items()}
     return Results(Result, lines).select(order[place] for place in sorted(order))
 
 
-def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
-    """The error for missing samples; it names the shards to run."""
-    done, total = {part.shard for part in parts if len(part.lines) == len(part.order)}, parts[0].shard.total
-    again = [shard for number in range(1, total + 1) if (shard := Shard(number, total)) not in done]
-    again = again or [part.shard for part in parts]  # the shards are whole, but not all of the run
+def _unfinished_error(run: Path, shards: Sequence[_StartedShard], missing: int) -> RunError:
+    """The error for missing samples. It names the shards to run."""
+    total = shards[0].shard.total
+    finished = {started.shard for started in shards if len(started.lines) == len(started.order)}
+    again = [shard for number in range(1, total + 1) if (shard := Shard(number, total)) not in finished]
+    again = again or [started.shard for started in shards]  # each shard is whole, but the run lacks samples
     names = preview([str(shard) for shard in again])
     hint = f"run them again without limit: mmerg run … shard={again[0]}"
     return RunError(f"{missing} samples are not finished, in shards {names}", where=str(run / SHARDS), hint=hint)

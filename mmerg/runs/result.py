@@ -1,6 +1,6 @@
-"""A sample's line in `results.jsonl`, with all that tables and metrics need; and collections of lines.
+"""The results of samples: lines of `results.jsonl`, with all that tables and metrics need.
 
-Only `cached_calls`, `seconds`, `timing` and `digest` differ between a run and its replay.
+A run and its replay differ only in the RUNTIME_FIELDS.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ class SampleLine(Record):
     id: str
     status: Literal["ok", "failed"]
     dialogue: str = ""
-    digest: str = ""  # of all other fields and the run's identity; detects changed records
+    digest: str = ""  # of all other fields and the run's identity; reveals changed records
 
     def with_digest(self, identity: Mapping[str, str]) -> Self:
-        """The record with its digest in a run of this identity. Omits default values, so that a version with more
-        fields has the same digest."""
+        """The record with its digest in a run of this identity. Fields with their default value are not digested, so
+        that a version with more fields computes the same digest."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"digest"})
         text = json.dumps([dict(identity), fields], sort_keys=True, ensure_ascii=False)
         return self.model_copy(update={"digest": hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]})
@@ -50,7 +50,8 @@ class Timing(Record):
 
 
 class Result(SampleLine):
-    """The line of a sample's last attempt. Token counts are the server's; passes count from 0; gold_* is the target."""
+    """The result of a sample's last attempt. The server counts tokens. Passes are numbered from 0. gold_*: the
+    target."""
 
     response: str | None = None
     emotion: str | None = None
@@ -60,9 +61,9 @@ class Result(SampleLine):
     passes: Count = 0
     repeated_passes: Count = 0  # passes with the same outputs as the pass before
     forecasts: tuple[str | None, ...] = ()  # by pass, if a stage ran again
-    handed_on: dict[str, tuple[Count, Count]] = Field(default_factory=dict)  # by stage: copied 4-grams, and all
+    handed_on: dict[str, tuple[Count, Count]] = Field(default_factory=dict)  # by stage: 4-grams copied, and in all
     copied: dict[str, Count] = Field(default_factory=dict)  # by source: copied 4-grams of the reply, see `copying`
-    label_logprobs: dict[str, float] = Field(default_factory=dict)  # of the first pass, if labels are read
+    label_logprobs: dict[str, float] = Field(default_factory=dict)  # of the first pass, if it reads labels
     cleaned: dict[str, Count] = Field(default_factory=dict)  # by kind of removal: the number of replies
     ended: LoopEnd | None = None  # why the loop stopped
     gold_response: str | None = None
@@ -71,7 +72,7 @@ class Result(SampleLine):
     frames: Count = 0
     get_frames_form: Form | None = None
     clip_problems: Count = 0  # turns without frames
-    exemplars: Count = 0  # the most that a pass got
+    exemplars: Count = 0  # different exemplars in prompts
     excluded: dict[str, Count] = Field(default_factory=dict)  # withheld exemplars by guard
     exemplars_problem: str | None = None
     calls: Count = 0
@@ -80,7 +81,7 @@ class Result(SampleLine):
     response_tokens: Count = 0
     logprob: Annotated[float, Field(le=1e4)] | None = None  # the sum over the response's tokens, natural logarithm
     logprob_tokens: Count = 0
-    seconds: Seconds = 0.0  # from start to end
+    seconds: Seconds = 0.0  # from the sample's start to its end
     timing: Timing = Timing()
     failure: Failure | None = None
     failure_text: str | None = None
@@ -98,7 +99,7 @@ class Result(SampleLine):
 
     @property
     def repeats(self) -> str:
-        """The source of a reply that is copied as a whole: "last turn", "exemplars", "instructions"; or ""."""
+        """The source of a reply that is wholly copied: "last turn", "exemplars" or "instructions"; else ""."""
         sources = ("last turn", "exemplars", "instructions") if self.copied else ()
         return next((name for name in sources if self.copied.get(name) == self.copied["all"]), "")
 
@@ -109,11 +110,11 @@ class Result(SampleLine):
 
 
 class Verdicts(SampleLine):
-    """A judge's verdicts on a sample: a line in `verdicts.jsonl`. If a call fails, the sample fails and has no
-    verdict that counts."""
+    """A judge's verdicts on a sample, which are its line in `verdicts.jsonl`. If one call fails, the sample fails, and
+    none of its verdicts counts."""
 
     verdicts: tuple[Verdict, ...] = ()
-    no_reply: tuple[int, ...] = ()  # numbers of judged runs without a reply
+    no_reply: tuple[int, ...] = ()  # the numbers of the judged runs without a reply
     calls: Count = 0
     cached_calls: Count = 0
     prompt_tokens: Count = 0
@@ -124,8 +125,16 @@ class Verdicts(SampleLine):
 
 
 class RunOutcome(Record):
-    """The end of one start of a run. samples, failed, unaudited: of the requested samples. kept: finished before.
-    calls: of all samples; made: by this start."""
+    """The outcome of one start of a run.
+
+    Attributes:
+        run: the folder.
+        samples: the number of requested samples.
+        failed, unaudited: how many of them failed, or ended with an audit that could not be read.
+        kept: how many of them were already finished.
+        calls: the calls of all of them, including cached ones.
+        made: the calls that this start made.
+    """
 
     run: str
     samples: int
@@ -182,21 +191,21 @@ class Results(Mapping[str, Line], Generic[Line]):
 
     def select(self, samples: Iterable[str]) -> "Results[Line]":
         """The records of `samples`, in their order. Omits samples without a record."""
-        some = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
-        some.without_events = self.without_events
-        return some
+        selected = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
+        selected.without_events = self.without_events
+        return selected
 
     def reorder(self, samples: Iterable[str]) -> "Results[Line]":
-        """All records: those of `samples` in their order, then others by id."""
-        known = dict.fromkeys(samples)
-        return self.select([*known, *sorted(self.keys() - known.keys())])
+        """All records: those of `samples` in their order, then the others by id."""
+        ordered = dict.fromkeys(samples)
+        return self.select([*ordered, *sorted(self.keys() - ordered.keys())])
 
     def is_complete(self, samples: Iterable[str]) -> bool:
-        """Whether the writing command ended: one line for each sample, in the order of `samples`."""
+        """Whether the file is as a finished command leaves it: a line for each sample, in the order of `samples`."""
         return self.matches_file and list(self.reorder(samples)) == list(self)
 
     def parse(self, line: bytes) -> Line:
-        """Raises ValueError if a line is no record."""
+        """The record of a line. Raises ValueError if it is not valid."""
         return self.record.model_validate_json(line)
 
     def __getitem__(self, sample: str) -> Line:
@@ -213,23 +222,23 @@ class Results(Mapping[str, Line], Generic[Line]):
 
 
 def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> Results[Line]:
-    """The records of a file; none if it is missing. Later lines of a sample replace earlier ones; an incomplete last
-    line is ignored. Raises RunError if the file cannot be read, or a line is no record of this identity."""
+    """The records of a file; none if the file is missing. A later line of a sample replaces earlier ones, and an
+    incomplete last line is ignored. Raises RunError if the file cannot be read, if a line is not valid, or if its
+    digest is not that of a record in a run of this identity."""
     results, foreign = Results(record), []
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 try:
-                    one = results.parse(line)
-                    results.put(one.id, line.rstrip(b"\n") + b"\n")
-                    if one.with_digest(identity).digest != one.digest:
-                        foreign.append(one.id)
+                    parsed = results.parse(line)
+                    results.put(parsed.id, line.rstrip(b"\n") + b"\n")
+                    if parsed.with_digest(identity).digest != parsed.digest:
+                        foreign.append(parsed.id)
                 except ValueError as error:
                     if line.endswith(b"\n"):
                         what = f"line {number} is not a valid record: {describe_error(error)}"
-                        raise RunError(
-                            what, where=str(path), hint="remove the line, then run the same command again"
-                        ) from error
+                        hint = "remove the line, then run the same command again"
+                        raise RunError(what, where=str(path), hint=hint) from error
                 results.matches_file &= line.endswith(b"\n")
     except FileNotFoundError:
         pass
@@ -237,6 +246,6 @@ def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> R
         raise RunError(f"the results cannot be read: {describe_error(error)}", where=str(path)) from error
     if foreign:
         what = f"{len(foreign)} of {len(results)} records were changed, or are of another run: {preview(foreign)}"
-        hint = "remove their lines and run the same again: calls come from the reply cache; or import replies again"
+        hint = "remove their lines, then run the same command again (finished calls are cached) or import replies again"
         raise RunError(what, where=str(path), hint=hint)
     return results

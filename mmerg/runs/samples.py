@@ -1,4 +1,4 @@
-"""The events of a run's samples: `samples/<quoted id>.jsonl`, one line for each event of one attempt.
+"""Writes and reads the events of samples: `samples/<quoted id>.jsonl` has a line for each event of one attempt.
 
 with recording(run, "test_dia0/3") as emit:
     emit(event)
@@ -17,7 +17,7 @@ from mmerg.runs.events import EVENT, Emit, Event, SampleDone, SampleFailed, Samp
 from mmerg.storage.files import PART, describe_error, replace_file, wrap_os_errors
 
 SAMPLES, SUFFIX = "samples", ".jsonl"
-_LONGEST = 200  # bytes of a name; file systems allow 255, with `.part`
+_LONGEST = 200  # bytes of a name; file systems allow 255 including `.part`
 AGAIN = "remove the file, then run the same command again: finished calls come from the reply cache"
 END_EVENTS = (SampleDone, SampleFailed)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -43,8 +43,8 @@ def events_file(run: Path, sample: str) -> Path:
 
 @contextmanager
 def recording(run: Path, sample: str) -> Iterator[Emit]:
-    """Writes the events of one attempt as they happen. The file appears when the block ends. An error leaves no file, a
-    killed process a `.part`. Raises RunError if writing fails."""
+    """Writes the events of one attempt as they happen. The file gets its name when the block ends: an error leaves no
+    file, and a killed process leaves a `.part`. Raises RunError if writing fails."""
     path, written = events_file(run, sample), hashlib.sha256()
     with replace_file(path, prefix=f"{path.stem}.", buffering=0) as file:
 
@@ -61,8 +61,8 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
 
 
 def read_events(run: Path, sample: str) -> list[Event]:
-    """The events of the sample's last finished attempt, else of the current one. Raises RunError if the file cannot be
-    read or was changed."""
+    """The events of the sample's last finished attempt, or of the current one if none has finished. Raises RunError if
+    the file cannot be read or was changed."""
     path = events_file(run, sample)
     whole = path.exists()
     if not whole:
@@ -70,9 +70,9 @@ def read_events(run: Path, sample: str) -> list[Event]:
     events: list[Event] = []
     try:
         with path.open("rb") as file:
-            lines = [line for line in file if whole or line.endswith(b"\n")]  # the last may be incomplete
+            lines = [line for line in file if whole or line.endswith(b"\n")]  # the last one may be incomplete
         for line in lines:
-            events.append(_event(line, sample))
+            events.append(_parse_event(line, sample))
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -88,7 +88,7 @@ def read_events(run: Path, sample: str) -> list[Event]:
     return [event.model_copy(update={"before": ""}) if isinstance(event, END_EVENTS) else event for event in events]
 
 
-def _event(line: bytes, sample: str) -> Event:
+def _parse_event(line: bytes, sample: str) -> Event:
     event = EVENT.validate_json(line)
     if event.sample != sample:
         raise ValueError(f"it belongs to sample {event.sample!r}")

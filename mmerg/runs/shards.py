@@ -1,4 +1,4 @@
-"""Shards of a run. Each is a run folder with the samples of some dialogues, chosen by hash.
+"""Shards of a run. A shard is a run folder with the samples of some dialogues, which a hash chooses.
 
 runs/meld-merg-qwen3.5-27b-1a2b3c4d/
   shards/00003-of-00064/   like any run folder, and
@@ -24,7 +24,7 @@ SHARDS, ORDER = "shards", "order.jsonl"
 
 @dataclass(frozen=True, order=True, slots=True)
 class Shard:
-    """Shard `number` (from 1) of `total`."""
+    """The shard with this `number` (from 1) of a run that is split into `total` shards."""
 
     number: int
     total: int
@@ -39,7 +39,7 @@ class Shard:
         return f"{self.number}/{self.total}"
 
     def contains(self, dialogue: str) -> bool:
-        """Whether the shard has the samples of a dialogue, which stay together for a server's prefix cache."""
+        """Whether the samples of a dialogue are in this shard. They stay together for the server's prefix cache."""
         digest = hashlib.sha256(dialogue.encode()).digest()
         return int.from_bytes(digest[:8], "big") % self.total + 1 == self.number
 
@@ -50,8 +50,8 @@ class Shard:
 def list_shards(run: Path) -> dict[Shard, Path]:
     """The folders of a run's shards, in order."""
     folders = sorted((run / SHARDS).glob("*-of-*"))
-    named = ((re.fullmatch(r"(\d{5})-of-(\d{5})", folder.name), folder) for folder in folders)
-    return {Shard(int(name[1]), int(name[2])): folder for name, folder in named if name}
+    matches = ((re.fullmatch(r"(\d{5})-of-(\d{5})", folder.name), folder) for folder in folders)
+    return {Shard(int(match[1]), int(match[2])): folder for match, folder in matches if match}
 
 
 def check_shard_count(run: Path, total: int) -> None:
@@ -63,12 +63,12 @@ def check_shard_count(run: Path, total: int) -> None:
 
 
 def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
-    """Writes the shard's samples with their places."""
+    """Writes the shard's samples with their places in the corpus."""
     write_atomically(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
 
 
 def read_order(shard: Path) -> dict[int, str]:
-    """The samples by place. Raises RunError if the file cannot be read."""
+    """The shard's samples by their place in the corpus. Raises RunError if the list cannot be read."""
     try:
         with (shard / ORDER).open("rb") as file:
             return {int(place): str(sample) for place, sample in map(json.loads, file)}
