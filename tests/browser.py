@@ -11,22 +11,23 @@ from playwright.sync_api import Browser, sync_playwright
 
 @contextmanager
 def chromium(*options: str) -> Iterator[Browser]:
-    """Debian's Chromium without a window; where it is absent tests are skipped, or fail if MMERG_REQUIRE_BROWSER=1."""
+    """Starts Debian's Chromium without a window. Without Chromium, tests are skipped, or fail if
+    MMERG_REQUIRE_BROWSER=1."""
     program = shutil.which("chromium")
     if program is None:
         if os.environ.get("MMERG_REQUIRE_BROWSER") == "1":
-            pytest.fail("MMERG_REQUIRE_BROWSER=1, and there is no chromium")
+            pytest.fail("MMERG_REQUIRE_BROWSER=1, but chromium is not installed")
         pytest.skip("no chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", *options])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", *options])
         try:
-            yield started
+            yield browser
         finally:
-            started.close()
+            browser.close()
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One for all tests of a file."""
-    with chromium() as started:
-        yield started
+    """A browser for all tests of a file."""
+    with chromium() as started_browser:
+        yield started_browser

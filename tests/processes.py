@@ -3,9 +3,9 @@
     done = forked([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
     done = in_process([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
 
-`in_process` calls the command's `main` in the test's own process. `forked` forks a process that has imported what
-commands need: the command has its own files, signals, environment and exit code. Variables that the interpreter reads
-when it starts (PYTHONPATH …) need `subprocess`.
+`in_process` calls the command's `main` in the process of the test. `forked` forks a process that has already imported
+the modules of commands, so that the command has its own files, signals, environment and exit code. Tests that set
+variables which the interpreter reads at its start (PYTHONPATH …) need `subprocess`.
 """
 
 import atexit
@@ -26,13 +26,13 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-NEEDED = (
+MODULES = (
     "mmerg.experiment.launch",
     "mmerg.experiment.sweep",
     "mmerg.judging.launch",
     "mmerg.reporting.write",
 )
-LOADED = (
+LIBRARIES = (
     "cv2",
     "scipy.stats",
     "pandas",
@@ -45,10 +45,10 @@ LOADED = (
 
 @cache
 def server() -> ForkServerContext:
-    """The process to fork, started with the first command."""
-    made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload([__name__, *NEEDED, *LOADED, "tests.warm"])
-    return made
+    """Returns the context of the process to fork, which starts with the first command."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, *MODULES, *LIBRARIES, "tests.warm"])
+    return context
 
 
 def start_command(
@@ -59,20 +59,25 @@ def start_command(
     env: Mapping[str, str] | None = None,
     own_group: bool = False,
 ) -> BaseProcess:
-    """Starts the command, with its output in the files `out`/1 and `out`/2. own_group: it and its child processes form
-    a group, as in a terminal, so a signal can reach all of them."""
+    """Starts the command, with its output in the files `out`/1 and `out`/2.
+
+    own_group: the command and its child processes form a group, as in a terminal, so that a signal reaches all of them.
+    """
     python, flag, module, *arguments = map(str, command)
     assert (python, flag) == (sys.executable, "-m")
-    given = (module, arguments, str(cwd or Path.cwd()), dict(os.environ if env is None else env), str(out), own_group)
-    process = server().Process(target=_command, args=given)
+    environment = dict(os.environ if env is None else env)
+    process = server().Process(
+        target=_run_command, args=(module, arguments, str(cwd or Path.cwd()), environment, str(out), own_group)
+    )
     process.start()
     return process
 
 
-def start_process(act: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
-    """Starts `act(connection, *given)` in another process. Returns it and the receiving end of the connection."""
+def start_process(function: Callable[..., None], *arguments: object) -> tuple[BaseProcess, Connection]:
+    """Starts `function(connection, *arguments)` in another process. Returns the process and the receiving end of the
+    connection."""
     receiving, sending = server().Pipe(duplex=False)
-    process = server().Process(target=act, args=(sending, *given))
+    process = server().Process(target=function, args=(sending, *arguments))
     process.start()
     sending.close()
     return process, receiving
@@ -81,25 +86,25 @@ def start_process(act: Callable[..., None], *given: object) -> tuple[BaseProcess
 def forked(
     command: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the command and returns what `subprocess.run(…, capture_output=True, text=True)` would."""
+    """Runs the command, like `subprocess.run(…, capture_output=True, text=True)`."""
     with tempfile.TemporaryDirectory() as folder:
         process = start_command(command, Path(folder), cwd=cwd, env=env)
         try:
             process.join()
         finally:
-            process.kill()  # a test that runs out of time leaves nothing behind
-        said = [(Path(folder) / stream).read_text(encoding="utf-8") for stream in "12"]
+            process.kill()  # if the test times out
+        output = [(Path(folder) / stream).read_text(encoding="utf-8") for stream in "12"]
         code = process.exitcode
         process.close()
     assert code is not None
-    return subprocess.CompletedProcess(list(map(str, command)), code, *said)
+    return subprocess.CompletedProcess(list(map(str, command)), code, *output)
 
 
 def in_process(
     command: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Does the same in this process, for commands that get no signal and start no process. Exceptions that the command
-    does not catch are raised."""
+    """Runs the command like `forked`, but in this process: for commands that get no signals and start no processes.
+    Raises the exceptions that the command does not catch."""
     python, flag, module, *arguments = map(str, command)
     assert (python, flag) == (sys.executable, "-m")
     out, err = io.StringIO(), io.StringIO()
@@ -119,7 +124,7 @@ def run_main(module: str, *arguments: object, cwd: Path | None = None, env: Mapp
     try:
         with chdir(cwd or Path.cwd()):
             return int(main())
-    except SystemExit as error:  # as argparse ends
+    except SystemExit as error:  # argparse raises it
         return int(str(error.code))
     finally:
         sys.argv[:] = arguments_before
@@ -129,10 +134,10 @@ def run_main(module: str, *arguments: object, cwd: Path | None = None, env: Mapp
             signal.signal(number, handler)
 
 
-def _command(
+def _run_command(
     module: str, arguments: list[str], cwd: str, environment: dict[str, str], out: str, own_group: bool
 ) -> None:
-    """Does what `python -m MODULE ARGUMENTS` does, in the forked process."""
+    """Runs `python -m MODULE ARGUMENTS` in the forked process."""
     if own_group:
         os.setpgrp()
     for number in (1, 2):

@@ -1,5 +1,5 @@
-"""A Ray cluster of two nodes on this machine: prints its address; a line on standard input kills the second node, and
-the end of input ends the cluster.
+"""Runs a Ray cluster of two nodes on this machine and prints its address. A line on standard input kills the second
+node; the end of the input ends the cluster.
 
     python -m tests.ray_nodes
 """

@@ -1,4 +1,4 @@
-"""The contents of run folders, for tests that compare them file by file."""
+"""Reads the contents of run folders, for tests that compare them file by file."""
 
 import json
 import re
@@ -10,15 +10,15 @@ from mmerg.runs.folder import FRAMES, LOCK, RESULTS
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.samples import SAMPLES
 
-# Runtime fields (docs/runs.md) of results, replies, starts and configs. Quotes within a text are escaped.
+# Fields that do not affect results, in results, replies, manifests and settings. Quotes within a text are escaped.
 OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+|"digest": "\w+"|"timing": {[^}]*}')
 OF_REPLY = ("cached", "host", "seconds", "prompt_seconds", "reused_tokens")
-OF_START = ("sessions", "digest")
-OF_CONFIG = ("runs", "cache_dir")
+OF_MANIFEST = ("sessions", "digest")
+OF_SETTINGS = ("runs", "cache_dir")
 
 
 def read_contents(run: Path) -> dict[str, Any]:
-    """All files of a run folder by path, without runtime fields: results as bytes, events parsed."""
+    """Reads all files of a run folder, by path, without the fields above: results as bytes, events parsed."""
     contents: dict[str, Any] = {}
     for file in sorted(path for path in run.rglob("*") if path.is_file() and path.name != LOCK):
         name = str(file.relative_to(run))
@@ -26,21 +26,21 @@ def read_contents(run: Path) -> dict[str, Any]:
             case "results.jsonl":
                 contents[name] = OF_RESULT.sub(b"", file.read_bytes())
             case "manifest.json":
-                contents[name] = _manifest(json.loads(file.read_bytes()))
+                contents[name] = _strip_manifest(json.loads(file.read_bytes()))
             case _:
-                contents[name] = _events(file) if name.startswith(f"{SAMPLES}/") else file.read_bytes()
+                contents[name] = _read_events(file) if name.startswith(f"{SAMPLES}/") else file.read_bytes()
     others = [name for name in contents if not name.startswith((f"{FRAMES}/", f"{SAMPLES}/"))]
     assert sorted(others) == sorted((RESULTS, MANIFEST))
     return contents
 
 
 def read_all_events(run: Path) -> list[Event]:
-    """The events of all finished samples."""
+    """Reads the events of all finished samples."""
     files = sorted((run / SAMPLES).glob("*.jsonl"))
     return [EVENT.validate_python(json.loads(line)) for file in files for line in file.read_bytes().splitlines()]
 
 
-def _events(file: Path) -> list[Any]:
+def _read_events(file: Path) -> list[Any]:
     events = []
     for line in file.read_bytes().splitlines():
         event = json.loads(line)
@@ -49,11 +49,11 @@ def _events(file: Path) -> list[Any]:
         if event["kind"] == "called":
             for name in OF_REPLY:
                 del event["reply"][name]
-        events.append(list(event.items()))  # compares the order of fields
+        events.append(list(event.items()))  # so that the order of fields counts
     return events
 
 
-def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in manifest.items() if key not in OF_START}
-    kept["settings"] = {key: value for key, value in kept["settings"].items() if key not in OF_CONFIG}
+def _strip_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in manifest.items() if key not in OF_MANIFEST}
+    kept["settings"] = {key: value for key, value in kept["settings"].items() if key not in OF_SETTINGS}
     return kept

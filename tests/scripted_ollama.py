@@ -1,7 +1,7 @@
-"""A small HTTP server with enough of Ollama's API, and of OpenAI's as Ollama has it, for whole runs.
+"""A small HTTP server with the parts of Ollama's API, and of its OpenAI-compatible API, that runs need.
 
-Replies depend on the request alone, so equal requests get equal replies. `on_call` gets the number of each chat call
-before its reply, so that a test can kill its run at that moment.
+Replies depend only on the request, so equal requests get equal replies. `on_call` gets the number of each chat call
+before its reply, so that a test can kill the run at that moment.
 """
 
 import hashlib
@@ -26,9 +26,18 @@ PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gent
 
 
 class ScriptedOllama:
-    """`calls` counts chat calls; `answer` makes the text of a reply from the request's body. `version` and `digest` may
-    change while it runs. If it `dies`, it hangs up in the middle of each reply. It has the models in `unloadable`, but
-    cannot load them."""
+    """The state of a server, which a test may change while it runs.
+
+    Attributes:
+        on_call: called with the number of each chat call, from 1, before the reply.
+        answer: makes the text of a reply from the body of the request.
+        version: of Ollama.
+        digest: of all models.
+        calls: the number of chat calls so far.
+        dies: True to close the connection in the middle of each reply.
+        unloadable: models that exist but fail to load.
+        url: the server's address.
+    """
 
     def __init__(
         self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str], version: str, digest: str
@@ -43,7 +52,7 @@ class ScriptedOllama:
 
 
 class _Server(ThreadingHTTPServer):
-    request_queue_size = 64  # with the usual 5, clients that come at once wait a second
+    request_queue_size = 64  # with the default, 5, simultaneous clients wait a second
 
 
 @contextmanager
@@ -60,9 +69,22 @@ def scripted_ollama(
     image_tokens: int = 432,
     logprob: Callable[[dict[str, Any], str], float] = lambda *_: -0.5,
 ) -> Iterator[ScriptedOllama]:
-    """A server on a loopback port (0: a free one) with `models`, all loaded. on_gpu: the share of a model on the GPU;
-    None hides size and context. image_tokens: of an image of any size. logprob: of each word of a reply. If a schema
-    has a single value, the reply is that value, whatever `answer` returns."""
+    """Runs a server on a loopback port. If a schema allows a single value, the reply is that value, whatever `answer`
+    returns.
+
+    Args:
+        on_call: called with the number of each chat call, from 1, before the reply.
+        answer: makes the text of a reply from the body of the request; by default a valid reply of MERG.
+        capabilities: of all models, as Ollama lists them.
+        models: the names of the models, all of which are loaded.
+        on_gpu: the share of a model that is on the GPU, from 0 to 1; None hides the size and context of models.
+        port: the port; 0 for any free one.
+        version: of Ollama.
+        digest: of all models.
+        architecture: of all models.
+        image_tokens: the prompt tokens of an image of any size.
+        logprob: returns the log-probability of each word of a reply, from the body of the request and the reply.
+    """
     state = ScriptedOllama(on_call, answer or merg_answer, version, digest)
 
     class Handler(BaseHTTPRequestHandler):
@@ -105,9 +127,9 @@ def scripted_ollama(
             tokens: list[dict[str, Any]] = [{"token": word, "logprob": logprob(body, text)} for word in words]
             if body.get("top_logprobs"):
                 tokens = [{**token, "top_logprobs": [token]} for token in tokens]
-            said = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
+            chunk = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
             done = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
-            self._send(said, done, dies=state.dies)
+            self._send(chunk, done, dies=state.dies)
 
         def _send(self, *lines: dict[str, Any], dies: bool = False, status: int = 200) -> None:
             data = "".join(json.dumps(line) + "\n" for line in lines).encode()
@@ -126,7 +148,8 @@ def scripted_ollama(
 
 
 def merg_answer(body: dict[str, Any]) -> str:
-    """A valid reply for the stage of the request. The prompt's hash decides which checks of an audit fail."""
+    """Returns a valid reply for the stage of the request. The hash of the request decides which checks of an audit
+    fail."""
     prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
     mark = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     [stage] = [name for name, task in TASKS.items() if task in prompt]

@@ -12,7 +12,7 @@ from mmerg.scoring.comparisons import ComparisonReport
 from mmerg.scoring.paired import MetricComparison
 from mmerg.scoring.shares import holm
 from mmerg.storage.record import read_record
-from tests.compared_runs import FEW, edit, results, run, two_runs
+from tests.compared_runs import FEW, edit_run, make_results, write_run, write_two_runs
 from tests.scoring.run_builder import result
 
 
@@ -40,7 +40,7 @@ def row(shown: str, metric: str) -> str:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[str, str]:
-    return two_runs(tmp_path)
+    return write_two_runs(tmp_path)
 
 
 def test_two_runs(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +65,7 @@ def test_two_runs(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
 def test_only_primary_metrics_are_tested_and_corrected_over_all_runs(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    third = run(tmp_path / "third", results("..........", shift=2))
+    third = write_run(tmp_path / "third", make_results("..........", shift=2))
     compared = kept(*pair, third)
     shown = capsys.readouterr().out
     assert "A: tiny (1), first\nB: tiny (2), second\n" in shown
@@ -98,25 +98,25 @@ def test_dialogues_with_several_samples_are_exchanged_whole(tmp_path: Path, caps
     sides = []
     for name, forecast in (("first", "anger"), ("second", "joy")):
         lines = [result(f"d{number // 3}/{number}", "Well.", forecast, gold="joy") for number in range(12)]
-        sides.append(run(tmp_path / name, lines))
+        sides.append(write_run(tmp_path / name, lines))
     assert "c = 12 only in B (permutation, all 16 exchanges of 4 dialogues)" in compare(capsys, *sides)
 
 
 def test_perplexities_of_two_models_are_not_compared(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [found] = of(kept(pair[0], run(tmp_path / "other", results("xxxx......"), model="larger")), "self_ppl")
+    [found] = of(kept(pair[0], write_run(tmp_path / "other", make_results("xxxx......"), model="larger")), "self_ppl")
     assert (found.difference, found.p, found.p_holm) == (None, None, None)
     assert "self_ppl: not comparable, the signatures differ: lm:tiny" in capsys.readouterr().out
-    edit(pair[1], lambda manifest: manifest["engine"].update(version="2"))  # only recorded
+    edit_run(pair[1], lambda manifest: manifest["engine"].update(version="2"))  # only recorded
     [found] = of(kept(*pair), "self_ppl")
     assert found.signature.endswith("||scripted-1")
     assert found.difference == pytest.approx(2.718281828**1.1 - 2.718281828**1.0)
 
 
 def test_differing_settings_are_listed(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    edit(pair[1], lambda manifest: manifest["settings"]["system"].update(max_iterations=7))
-    edit(pair[1], lambda manifest: manifest["engine"].update(version="2"))
+    edit_run(pair[1], lambda manifest: manifest["settings"]["system"].update(max_iterations=7))
+    edit_run(pair[1], lambda manifest: manifest["engine"].update(version="2"))
     [found] = kept(*pair).pairs
     assert found.settings == {"system.max_iterations": ("2", "7"), "engine.version": ("1", "2")}
     settings = "settings that differ, A → B\n  system.max_iterations: 2 → 7\n  engine.version: 1 → 2\n"
@@ -127,16 +127,16 @@ def seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
     """A run a pattern, alike but for the seed."""
     made = []
     for seed, pattern in enumerate(patterns, start=first):
-        made.append(run(folder / f"{name}{seed}", results(pattern)))
-        edit(made[-1], lambda manifest, seed=seed: manifest["settings"].update(seed=seed))
-        edit(made[-1], lambda manifest: manifest["settings"]["system"].update(max_iterations=len(name)))
+        made.append(write_run(folder / f"{name}{seed}", make_results(pattern)))
+        edit_run(made[-1], lambda manifest, seed=seed: manifest["settings"].update(seed=seed))
+        edit_run(made[-1], lambda manifest: manifest["settings"]["system"].update(max_iterations=len(name)))
     return made
 
 
 def test_seeds_are_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = seeds(tmp_path, "a", "xxxx....", "xxx.....")
     b = seeds(tmp_path, "bb", "xxxxxx..", "xxxxx...")
-    edit(a[1], lambda manifest: manifest["protocol"].update(samples=9))
+    edit_run(a[1], lambda manifest: manifest["protocol"].update(samples=9))
     compared = kept(a[0], b[1], a[1], b[0])
     shown = capsys.readouterr().out
     assert "warning: a1 has no result for 1 samples of its protocol" in shown
@@ -162,14 +162,16 @@ def refuse(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_runs_of_other_corpora_protocols_or_gold_data_are_refused(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = run(tmp_path / "other", results("xx"), corpus="meld", identity="of meld")
+    other = write_run(tmp_path / "other", make_results("xx"), corpus="meld", identity="of meld")
     assert "different corpora (demo test and meld test)" in refuse(capsys, pair[0], other)
-    edit(pair[1], lambda manifest: manifest["settings"]["protocol"].update(history=3))
+    edit_run(pair[1], lambda manifest: manifest["settings"]["protocol"].update(history=3))
     assert "protocol.history is – and 3" in refuse(capsys, *pair)
-    edit(pair[1], lambda manifest: manifest["identity"].update(corpus="other"))
+    edit_run(pair[1], lambda manifest: manifest["identity"].update(corpus="other"))
     assert "these runs cannot be compared: the files of demo test differ" in refuse(capsys, *pair)
-    changed = [one.model_copy(update={"gold_emotion": "fear"} if one.id == "d3/3" else {}) for one in results("xxxxx.")]
-    runs = [run(tmp_path / name, lines) for name, lines in (("a", results("xxxxx.")), ("b", changed))]
+    changed = [
+        one.model_copy(update={"gold_emotion": "fear"} if one.id == "d3/3" else {}) for one in make_results("xxxxx.")
+    ]
+    runs = [write_run(tmp_path / name, lines) for name, lines in (("a", make_results("xxxxx.")), ("b", changed))]
     assert "disagree on gold labels or replies in 1 of 6 samples: d3/3" in refuse(capsys, *runs)
 
 
@@ -196,7 +198,7 @@ def test_a_single_run_and_an_unwritable_file_are_refused(
 
 
 def test_output_files_may_be_links(tmp_path: Path) -> None:
-    first, second = two_runs(tmp_path)
+    first, second = write_two_runs(tmp_path)
     commands: dict[str, Callable[[str], int]] = {
         "compare": lambda out: main([first, second, *FEW, "--json", out]),
         "score": lambda out: score.main([first, "--resamples", "3", "--format", "csv", "--out", out]),

@@ -24,7 +24,7 @@ from mmerg.runs.result import Verdicts
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
 from tests import tiny_text
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.configs import compose_config
 from tests.engine.parts import class_names
 from tests.scoring.run_builder import build_run, result
@@ -143,7 +143,7 @@ def test_a_judge_that_wrote_the_replies_is_refused_unless_own_replies_is_set(
     judged: Judged, server: ScriptedOllama
 ) -> None:
     """The server's model has the digest of the run's model, but another name."""
-    edit(judged.a, lambda manifest: manifest["engine"].update(digest="e" * 64))
+    edit_run(judged.a, lambda manifest: manifest["engine"].update(digest="e" * 64))
     pair = (judged.b, judged.a, "judge=pairwise")
     refused = judged(*pair)
     assert refused.returncode == 2
@@ -186,7 +186,7 @@ def test_a_judgement_of_other_replies_or_another_version_is_refused(judged: Judg
     assert judged(judged.a).returncode == 0
     assert read_judgements(judged.a)[NAME].n == SAMPLES + 1
     first, *others = read_results(judged.a).values()
-    edit(judged.a, lines=[first.model_copy(update={"response": "Me, too."}), *others])
+    edit_run(judged.a, lines=[first.model_copy(update={"response": "Me, too."}), *others])
     with pytest.raises(RunError, match=r"this judgement is stale[^$]*mmerg judge"):
         read_judgements(judged.a)
     assert judged(judged.a, "judge.sample=2").returncode == 0

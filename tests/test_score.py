@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.score import main
 from mmerg.scoring.score import SCORES, Scores
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.scoring.run_builder import build_run, result
 
 HOSTILE = "model\u202e\x1b[31m[bold]"
@@ -35,7 +35,7 @@ def scored(folder: Path, name: str, right: int, seed: int = 0, iterations: int =
         for number in range(12)
     ]
     run = build_run(folder / name, lines, config={"seed": seed})
-    edit(run, lambda manifest: manifest["settings"]["system"].update(max_iterations=iterations))
+    edit_run(run, lambda manifest: manifest["settings"]["system"].update(max_iterations=iterations))
     return str(run)
 
 

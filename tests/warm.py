@@ -1,6 +1,6 @@
-"""Composes a config, so that processes forked by tests/processes.py need not: the first time takes twice as long.
+"""Composes a config in the process that tests/processes.py forks: the first time takes twice as long as the others.
 
-Imported only there, after the modules that commands need.
+Imported only there, after the modules of commands.
 """
 
 import gc
@@ -10,4 +10,4 @@ from mmerg.settings.compose import compose
 from mmerg.settings.parse import parse
 
 parse(compose("config", ["dataset=demo"]), COMMANDS["config"])
-gc.freeze()  # in a fork, the collector looks only at new objects, and memory stays shared
+gc.freeze()  # in forks, the collector visits only new objects, so memory stays shared

@@ -10,7 +10,7 @@ from mmerg.report import main as report
 from mmerg.reporting.run_pages import RunPages
 from mmerg.runs.folder import read_results
 from tests.auditing.parts import FOREIGN_ONLY, read_faults
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.configs import BASE, dump_settings
 from tests.scripted_ollama import ScriptedOllama
 
@@ -30,7 +30,9 @@ def get_refusal(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> s
 def test_systems_without_checks_of_stages_are_refused(
     path: Path, capsys: pytest.CaptureFixture[str], system: str, reason: str
 ) -> None:
-    edit(path, lambda manifest: manifest["settings"].update(system=dump_settings(*BASE, f"system={system}")["system"]))
+    edit_run(
+        path, lambda manifest: manifest["settings"].update(system=dump_settings(*BASE, f"system={system}")["system"])
+    )
     assert f"system={system} cannot be audited: {reason}" in get_refusal(capsys, path)
 
 
@@ -44,7 +46,7 @@ def test_changed_templates_or_settings_are_refused(path: Path, capsys: pytest.Ca
         template.write_bytes(before)
     assert "changed since the run: prompt mpa.j2 changed\n" in message
     assert str(template.parent) in message
-    edit(path, lambda manifest: manifest["settings"].pop("frames"))
+    edit_run(path, lambda manifest: manifest["settings"].pop("frames"))
     assert "the run's settings are of another version: frames" in get_refusal(capsys, path)
 
 
@@ -56,7 +58,7 @@ def test_an_absent_server_or_another_version_is_refused(
     message = get_refusal(capsys, path, "--host", nowhere)
     assert nowhere in message
     assert "--host" in message
-    edit(path, lambda manifest: manifest["sessions"][-1]["how"].update({"backend.hosts": [nowhere]}))
+    edit_run(path, lambda manifest: manifest["sessions"][-1]["how"].update({"backend.hosts": [nowhere]}))
     assert "--host" in get_refusal(capsys, path)
     server.version = "0.99.0"
     try:
@@ -81,7 +83,7 @@ def test_a_report_shows_the_results_until_the_run_changes(path: Path) -> None:
     shown = (path / "report" / "index.html").read_text(encoding="utf-8")
     assert "12 outputs of 3 samples and 12 with a planted fault were checked" in shown
     assert "sgrg finding" in shown
-    edit(path, lines=[*read_results(path).values()][:-1])
+    edit_run(path, lines=[*read_results(path).values()][:-1])
     assert "the planted faults are stale" in RunPages(path).unplanted
     (path / PLANTED).write_text("{", encoding="utf-8")
     assert "cannot be read, or are of another version" in RunPages(path).unplanted

@@ -11,7 +11,7 @@ from mmerg.paper.published import NAMES, published
 from mmerg.papertables.table import RunTable, TableRow, format_table, list_csv_rows
 from mmerg.score import main as score
 from mmerg.scoring.spread import Spread
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.papertables.maker import Maker, match, rate, run_lines
 
 
@@ -58,7 +58,7 @@ def test_seeds_have_a_mean_and_a_standard_deviation(make: Maker) -> None:
     runs = [make(f"seed{seed}", right=right, seed=seed) for seed, right in ((0, 20), (1, 22), (2, 24))]
     again, other = make("again", right=4, seed=1), make("other", "system.max_iterations=5", right=3, seed=3)
     cut, engine = make("cut", n=20, right=9, samples=31, seed=4), make("engine", right=9, seed=9)
-    edit(engine, lambda manifest: manifest["identity"].update(engine="9"))
+    edit_run(engine, lambda manifest: manifest["identity"].update(engine="9"))
     score([str(engine), "--resamples", "20"])
     drawn = match("iterations", *runs, again, other, cut, engine)
     [mean] = means(drawn)

@@ -12,7 +12,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score_run
 from mmerg.settings.commands import RateSettings
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.papertables.maker import Maker, match, rate, run_lines, write_judging, write_verdicts
 from tests.rating.parts import BARE, NAMES, runs, study
 from tests.rating.test_score import answer, scored
@@ -82,5 +82,5 @@ def test_a_judge_of_a_run_with_new_replies_is_ignored(tmp_path: Path) -> None:
     write_verdicts_on_all(tmp_path / "judge-likert-gemma-12345678", verdict)
     assert {judge.n for judge in scored(folder).judges} == {24, 0}
     runs(tmp_path / "again", 12, "zebra", replies=5)
-    edit(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
+    edit_run(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
     assert {judge.n for judge in scored(folder).judges} == {12, 0}

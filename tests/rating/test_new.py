@@ -18,7 +18,7 @@ from mmerg.rating.launch import create
 from mmerg.rating.media import write_clip
 from mmerg.rating.study import HUMAN, read_key, read_links, read_study
 from mmerg.settings.commands import RateSettings
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.rating.parts import BARE, create_and_read, runs, study
 
 
@@ -138,7 +138,7 @@ def test_runs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     first, second = runs(tmp_path)
     with pytest.raises(ConfigError, match="a single candidate"):
         create(RateSettings(items=3, design="pairwise", **BARE), tmp_path / "study", [first])
-    edit(second, lambda manifest: manifest["identity"].update(corpus="another"))
+    edit_run(second, lambda manifest: manifest["identity"].update(corpus="another"))
     with pytest.raises(RunError, match="cannot be compared"):
         create(RateSettings(items=3, **BARE), tmp_path / "study", [first, second])
     (tmp_path / "study").mkdir()

@@ -18,7 +18,7 @@ from mmerg.rating.study import read_key, read_study
 from mmerg.runs.folder import read_results
 from mmerg.settings.commands import RateSettings
 from mmerg.storage.record import read_record
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.rating.parts import NAMES, runs, study
 
 FEW: dict[str, Any] = {"draws": 200}
@@ -104,7 +104,7 @@ def test_ratings_are_loaded_with_the_run_and_changed_runs_are_reported(tmp_path:
     assert set(tidy.ratings.rater) == {"r1", "r2", "r3"}
     assert tidy.ratings.groupby("run").score.mean().between(2, 4).all()
     runs(tmp_path / "again", 12, "zebra", replies=5)
-    edit(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
+    edit_run(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
     assert any("zebra has changed: its replies" in warning for warning in scored(folder).warnings)
     file = tmp_path / "zebra" / "results.jsonl"
     file.write_bytes(file.read_bytes().replace(b"I hear you", b"I see you", 1))

@@ -15,7 +15,7 @@ from mmerg.runs import events
 from mmerg.runs.events import EVENT
 from mmerg.runs.folder import read_results
 from mmerg.runs.samples import read_events, recording
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.reporting.parts import HISTORY, USUAL, SampleSpec, build, jpeg, sha
 from tests.run_folders import read_all_events
 from tests.scoring.run_builder import AT, build_run, result
@@ -83,7 +83,7 @@ def test_the_first_page_counts_outcomes(report: Path) -> None:
 def test_an_unfinished_or_empty_run_has_a_report(tmp_path: Path) -> None:
     cleaned = ("name", "quotation marks")
     run = build(tmp_path / "run", [SampleSpec("a/0", cleaned=cleaned), *USUAL[:2]], samples=9)
-    edit(run, lines=[*read_results(run).values()][:2])
+    edit_run(run, lines=[*read_results(run).values()][:2])
     page = first_page(run)
     assert "; 9 in the protocol" in page
     assert "Removed from completions</h3> <ul><li>name (1 reply)</li><li>quotation marks (1 reply)</li></ul>" in page

@@ -27,7 +27,7 @@ from mmerg.runs.manifest import (
 )
 from mmerg.runs.samples import events_file
 from mmerg.storage.record import write_record
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.scoring.run_builder import build_run, result
 
 CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": {"name": "meld"}}
@@ -54,7 +54,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     runs = []
     for name in ("a", "b"):
         run = build_run(folder / name, lines, corpus="meld", config=CONFIG)
-        edit(run, lambda manifest: manifest.update(memories={"M": memory.model_dump()}))
+        edit_run(run, lambda manifest: manifest.update(memories={"M": memory.model_dump()}))
         runs.append(run)
     assert score.main([str(runs[0]), "--resamples", "3"]) == 0
     return runs[0], runs[1]

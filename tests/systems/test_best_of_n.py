@@ -16,7 +16,7 @@ from mmerg.runs import events
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import RunOutcome
-from tests.compared_runs import edit
+from tests.compared_runs import edit_run
 from tests.configs import parse_settings
 from tests.run_folders import read_contents
 from tests.systems.played import Played, Script
@@ -184,6 +184,6 @@ def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pyte
     assert plan_run(parse_settings(*given, "system=best_of_n_matched")).path == Path(ended.run)
     lost = {"status": "failed", "failure": Failure.EMPTY, "prompt_tokens": 0, "response_tokens": 0}
     first, second = read_results(manifests["one_pass"]).values()
-    edit(manifests["one_pass"], lines=[first.model_copy(update=lost), second])
+    edit_run(manifests["one_pass"], lines=[first.model_copy(update=lost), second])
     told = f"and one_pass {second.prompt_tokens + second.response_tokens} ("  # of the sample that has a reply
     assert told in plan_run(parse_settings(*given, "system=best_of_n_matched")).note
