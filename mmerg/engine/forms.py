@@ -75,7 +75,7 @@ class Forms:
             messages = self.prompts.render_messages(stage, shown, {}, outline, None)
             reply = self.call(build_likelihood_request(messages, text))
             if not reply.logprobs:
-                what, hint = "no log-probabilities came for the text", "run mmerg doctor, or update the server"
+                what, hint = "the server gave no log-probabilities for the text", "run mmerg doctor, or update it"
                 raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint=hint)
             sums.append(sum(token.logprob for token in reply.logprobs))
             tokens.append(len(reply.logprobs))

@@ -123,7 +123,7 @@ class Prompts:
         Args:
             supplied: inputs from sources, by symbol.
             outline: describes the fields of the reply; empty for plain text.
-            correction: what a stage that runs again is told about its previous output.
+            correction: what the stage sees of its previous output if it runs again.
         """
         stages = self.system.stages
         inputs = select_inputs(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
