@@ -15,7 +15,7 @@ from typing import Any
 
 from mmerg.systems.merg.schemas import Plan
 from tests.backends.conftest import completion
-from tests.engine.parts import TASKS, as_text, asked_of, audit, class_names
+from tests.engine.parts import TASKS, as_text, audit, fill_schema, to_class_names
 from tests.in_thread import serving
 
 VERSION, DIGEST, SIZE = "0.24.0", "d" * 64, 6 * 2**30
@@ -163,11 +163,11 @@ def merg_answer(body: dict[str, Any]) -> str:
             [labels] = [field["enum"] for name, field in body["format"]["properties"].items() if "_emotion" in name]
             answer = {"emotion": labels[int(mark, 16) % len(labels)], "reasoning": mark[:6]}
             answer |= {"textual": "t", "visual": "v", "consistency": "agree"}
-            return asked_of(answer, body["format"])
+            return fill_schema(answer, body["format"])
         case "psp":
             return as_text(Plan(reasoning=mark[:6], **PLAN))
         case "sgrg":
             return f"I hear you, {mark[:6]}."
         case _:
-            checks = class_names(body["format"]["properties"])
+            checks = to_class_names(body["format"]["properties"])
             return as_text(audit({name: mark[place] < "c" for place, name in enumerate(checks)}))

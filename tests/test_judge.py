@@ -26,7 +26,7 @@ from mmerg.settings.parse import parse
 from tests import tiny_text
 from tests.compared_runs import edit_run
 from tests.configs import compose_config
-from tests.engine.parts import class_names
+from tests.engine.parts import to_class_names
 from tests.scoring.run_builder import build_run, result
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
@@ -38,7 +38,7 @@ serving = partial(scripted_ollama, digest="e" * 64)  # not the model that wrote 
 def answer(body: dict[str, Any]) -> str:
     """A verdict that depends on the request alone."""
     mark = int(hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(), 16)
-    if "better" in class_names(body["format"]["properties"]):
+    if "better" in to_class_names(body["format"]["properties"]):
         return json.dumps({"reason": f"r{mark % 97}", "better": ("Reply 1", "Reply 2", "tie")[mark % 3]})
     return json.dumps({"reason": f"r{mark % 97}", "score": 1 + mark % 5})
 

@@ -18,7 +18,7 @@ from mmerg.backends.scripted import build_reply
 from mmerg.report import main as report
 from mmerg.score import main as score
 from tests.browser import chromium
-from tests.engine.parts import STAGES, as_text, asked_of, audit, stage_of
+from tests.engine.parts import STAGES, as_text, audit, fill_schema, find_stage
 
 SAMPLE = "fine/5"
 FIRST = "It sounds like you got a lot done this weekend."
@@ -54,7 +54,7 @@ class WrittenReplies(Dry):
     """A backend with written replies: CAEF forecasts neutral in the first pass, which the audit corrects."""
 
     def complete(self, request: Request) -> Reply:
-        stage, prompt = stage_of(request), request.messages[1].text
+        stage, prompt = find_stage(request), request.messages[1].text
         if stage == "sgrg":
             text = FIRST if "neutral" in prompt else REPLY
         elif stage == "gra":
@@ -65,7 +65,7 @@ class WrittenReplies(Dry):
             output = dict(OUTPUTS[stage])
             if stage == "caef" and "The audit found" not in prompt:
                 output["emotion"] = "neutral"
-            text = asked_of(output, json.loads(request.schema))
+            text = fill_schema(output, json.loads(request.schema))
         return build_reply(request, text, self.host, logprob=-0.5)
 
 

@@ -11,7 +11,7 @@ from mmerg.auditing.planted import PLANTED, PlantedFaults
 from mmerg.experiment.launch import launch
 from mmerg.storage.record import read_record
 from tests.configs import parse_settings
-from tests.engine.parts import as_text, asked_of, audit, class_names
+from tests.engine.parts import as_text, audit, fill_schema, to_class_names
 from tests.scripted_ollama import PLAN
 
 LABELS = ("joy", "anger", "sadness")
@@ -39,7 +39,7 @@ def answer_with(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
             return "true" if set(others) <= {dialogue} else "false"
         text = f"mark-{dialogue}" + " anew" * ("You have done this step before" in prompt)
         schema = {"properties": {}} | (body.get("format") or {})
-        fields = class_names(schema["properties"])
+        fields = to_class_names(schema["properties"])
         by_field = dict(zip(fields, schema["properties"].values(), strict=True))
         choices = by_field.get("emotion", {}).get("enum", ())
         emotion = choices[0] if len(choices) == 1 else LABELS[int(dialogue[1:]) % len(LABELS)]
@@ -48,9 +48,11 @@ def answer_with(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
             return json.dumps(cues | ({"visual_cues": []} if "visual_cues" in fields else {}))
         if "textual" in fields:
             forecast = {"textual": "t", "visual": "v", "consistency": "agree", "reasoning": text, "emotion": emotion}
-            return asked_of(forecast, schema)
+            return fill_schema(forecast, schema)
         if "goal" in fields:
-            return asked_of({"reasoning": text, **PLAN, "goal": "comfort" if dialogue == LAST else "clarify"}, schema)
+            return fill_schema(
+                {"reasoning": text, **PLAN, "goal": "comfort" if dialogue == LAST else "clarify"}, schema
+            )
         if "response" in fields:
             return json.dumps({"emotion": emotion, "response": text})
         if not fields:

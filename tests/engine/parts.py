@@ -44,7 +44,7 @@ SCENE = Scene(
 MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
 
 
-def changed(**paths: Any) -> dict[str, Any]:
+def merg_config(**paths: Any) -> dict[str, Any]:
     """MERG's config with other values: stages__psp__form="odds"."""
     config = deepcopy(MERG)
     for path, value in paths.items():
@@ -56,14 +56,14 @@ def changed(**paths: Any) -> dict[str, Any]:
     return config
 
 
-def system_of(config: Mapping[str, object]) -> System:
+def build_from_config(config: Mapping[str, object]) -> System:
     """The system of a config, as a run builds it, with a source for M."""
     return build_system(read_settings(SystemSettings, config, f"system={config['name']}"), sources=["M"])
 
 
 @cache
 def _merg() -> System:
-    return system_of(MERG)
+    return build_from_config(MERG)
 
 
 def merg(**changes: Any) -> System:
@@ -71,7 +71,7 @@ def merg(**changes: Any) -> System:
     return replace(_merg(), **changes)
 
 
-def keyframes(count: int, described: bool = False) -> tuple[Keyframe, ...]:
+def make_keyframes(count: int, described: bool = False) -> tuple[Keyframe, ...]:
     """Keyframes of the last turn."""
     return tuple(
         Keyframe(3, Frame(sha256=f"{n:064x}", source="c.mp4", time=n / 2, width=64, height=48), "dark." * described)
@@ -79,8 +79,8 @@ def keyframes(count: int, described: bool = False) -> tuple[Keyframe, ...]:
     )
 
 
-def with_images(count: int = 2) -> State:
-    frames = keyframes(count)
+def state_with_images(count: int = 2) -> State:
+    frames = make_keyframes(count)
     return State(SCENE, frames, tuple(Image(k.frame.sha256, b"jpeg") for k in frames))
 
 
@@ -108,7 +108,7 @@ def audit(checks: Mapping[str, bool]) -> BaseModel:
     return make_audit_class(tuple(checks)).model_validate(findings)
 
 
-def stage_of(request: Request) -> str:
+def find_stage(request: Request) -> str:
     """The stage that makes a request, by its part of the prompt."""
     [user] = [message for message in request.messages if message.role == "user"][:1]
     [name] = [name for name, task in TASKS.items() if task in user.text]
@@ -120,12 +120,12 @@ def as_text(output: BaseModel | str) -> str:
     return as_written(output)
 
 
-def class_names(names: Iterable[str]) -> list[str]:
+def to_class_names(names: Iterable[str]) -> list[str]:
     """The class names of fields with wire names."""
     return [re.sub(r"^[a-z]_", "", name) for name in names]
 
 
-def asked_of(values: Mapping[str, object], schema: Mapping[str, Any]) -> str:
+def fill_schema(values: Mapping[str, object], schema: Mapping[str, Any]) -> str:
     """A reply to a schema. values: by class name."""
     names = list(schema["properties"])
-    return json.dumps({name: values[own] for name, own in zip(names, class_names(names), strict=True)})
+    return json.dumps({name: values[own] for name, own in zip(names, to_class_names(names), strict=True)})

@@ -20,12 +20,12 @@ from tests.engine.parts import (
     MERG,
     STAGES,
     as_text,
-    asked_of,
     audit,
+    build_from_config,
+    fill_schema,
+    find_stage,
     outputs,
-    stage_of,
-    system_of,
-    with_images,
+    state_with_images,
 )
 
 GOLDEN = Path(__file__).parent / "golden" / "ablations"
@@ -64,7 +64,7 @@ class Played:
 
     def __init__(self, changes: dict[str, Any], *faults: str) -> None:
         own = {name: value for name, value in changes.items() if name not in ("seen_by", "top_k")}
-        system = system_of({**deepcopy(MERG), **own}).with_frames_shown_to(changes.get("seen_by", "paper"))
+        system = build_from_config({**deepcopy(MERG), **own}).with_frames_shown_to(changes.get("seen_by", "paper"))
         before = {"history": [{"speaker": "Eve", "text": "I failed."}], "emotion": "sadness"}
         count = changes.get("top_k", 0)
         exemplars = SourceOutput(tuple({**before, "reply": f"Reply number {k}."} for k in range(1, count + 1)))
@@ -72,7 +72,7 @@ class Played:
         checked = [stage.name for stage in system.stages]
 
         def answer(request: Request) -> str:
-            name = stage_of(request)
+            name = find_stage(request)
             if name != "gra":
                 return output_of(name, request)
             fault = next(audits)
@@ -80,16 +80,16 @@ class Played:
 
         self.backend, self.events = Scripted(answer), list[events.Event]()
         asker = Asker(Prompts(system), self.backend, Sampling(), self.events.append, {"M": lambda *_: exemplars})
-        self.outcome: Outcome = audited(system, with_images(), asker, self.events.append)
+        self.outcome: Outcome = audited(system, state_with_images(), asker, self.events.append)
 
     @property
     def asked(self) -> list[str]:
-        return [stage_of(request) for request in self.backend.requests]
+        return [find_stage(request) for request in self.backend.requests]
 
     @property
     def prompts(self) -> str:
         return "".join(
-            f"=== {stage_of(request)}, {message.role}, {len(message.images)} images\n{message.text}\n"
+            f"=== {find_stage(request)}, {message.role}, {len(message.images)} images\n{message.text}\n"
             for request in self.backend.requests
             for message in request.messages[1:]
         )
@@ -98,7 +98,7 @@ class Played:
 def output_of(name: str, request: Request) -> str:
     """A valid output of a stage, with the fields of its schema."""
     output = outputs()[name]
-    return output if isinstance(output, str) else asked_of(output.model_dump(), json.loads(request.schema))
+    return output if isinstance(output, str) else fill_schema(output.model_dump(), json.loads(request.schema))
 
 
 @pytest.mark.parametrize("name", [name for name in ABLATIONS if name not in SAME_PROMPTS])
@@ -118,7 +118,7 @@ def test_removed_parts_are_in_no_prompt(name: str) -> None:
     schemas = "".join(request.schema for request in played.backend.requests)
     assert not [mark for mark in MARKS[name] if mark in played.prompts + schemas]
     assert [request for request in played.backend.requests if request.messages[1].images] == [
-        request for request in played.backend.requests if name != "frames-none" and stage_of(request) in SEES_FRAMES
+        request for request in played.backend.requests if name != "frames-none" and find_stage(request) in SEES_FRAMES
     ]
 
 
@@ -145,7 +145,7 @@ def test_a_rerun_shows_agents_their_previous_output_if_their_inputs_changed(
 ) -> None:
     requests = Played(changes, "caef").backend.requests
     again = [request for request in requests if "Your previous answer was" in request.messages[1].text]
-    assert [stage_of(request) for request in again] == shown
+    assert [find_stage(request) for request in again] == shown
     assert ["mend caef" in request.messages[1].text for request in again] == [True, *[False] * (len(shown) - 1)]
 
 

@@ -17,14 +17,14 @@ from mmerg.settings.backbone import SEEDS
 from mmerg.systems.esc.schemas import Reflection
 from mmerg.systems.system import System
 from tests.configs import BASE, dump_settings
-from tests.engine.parts import as_text, audit, merg, outputs, with_images
+from tests.engine.parts import as_text, audit, merg, outputs, state_with_images
 
 GOOD = as_text(outputs()["mpa"])
 
 
 def ask(answers: list[ScriptItem], name: str = "mpa", **changes: int) -> tuple[Output, Scripted, list[events.Event]]:
     system, backend, log = merg(**changes), Scripted(answers), list[events.Event]()
-    return make_asker(system, backend, log)(system.stages[STAGE[name]], with_images(), 0), backend, log
+    return make_asker(system, backend, log)(system.stages[STAGE[name]], state_with_images(), 0), backend, log
 
 
 def make_asker(system: System, backend: Scripted, log: list[events.Event]) -> Asker:
@@ -79,7 +79,7 @@ def test_the_error_names_the_setting_of_the_token_limit(name: str, bad: Reply, m
     system = merg(max_repairs=0)
     [stage] = [agent for agent in system.agents if agent.name == name]
     with pytest.raises(ReplyError) as caught:
-        make_asker(system, Scripted([bad]), [])(stage, with_images(), 0)
+        make_asker(system, Scripted([bad]), [])(stage, state_with_images(), 0)
     hint = caught.value.hint
     assert hint.startswith(more)
     assert "shorter" not in str(caught.value)
@@ -100,7 +100,7 @@ def test_a_corrected_agent_may_have_its_own_temperature(own: float | None) -> No
     system, backend = merg(rerun_temperature=own), Scripted(lambda _: "Hm.")
     asker, correction = make_asker(system, backend, []), Correction("sgrg", "Hm.", "dull", "warmer")
     for t, given in ((0, None), (1, correction), (2, correction), (2, correction), (2, None)):
-        asker(system.stages[3], with_images(), t, given)
+        asker(system.stages[3], state_with_images(), t, given)
     first, second, third, same, uncorrected = (request.sampling for request in backend.requests)
     assert [first.temperature, second.temperature, third.temperature] == [0.0, own or 0.0, own or 0.0]
     assert len({first.seed, second.seed, third.seed}) == (3 if own else 1)
@@ -126,7 +126,7 @@ def test_a_source_adds_to_the_prompt() -> None:
     exemplar = {"id": "d7/2", "history": said, "emotion": "sadness", "reply": "Hush."}
     supply = SourceOutput((exemplar,), (withheld,))
     made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda *_: supply})
-    made(system.stages[3], State(with_images().scene), 0)
+    made(system.stages[3], State(state_with_images().scene), 0)
     assert "Eve: I failed.\nEmotion: sadness\nNext turn: Hush.\n" in backend.requests[0].messages[1].text
     assert "Leaked" not in str(backend.requests[0].messages)
     [supplied] = [event for event in log if isinstance(event, events.Supplied)]
@@ -165,7 +165,7 @@ def test_only_the_response_of_a_record_is_cleaned() -> None:
     system = replace(merg(), result={"response": "R.response"})
     stage, log = replace(system.stages[3], output=Reflection), list[events.Event]()
     backend = Scripted([f"```json\n{json.dumps(raw)}\n```"])
-    output = make_asker(system, backend, log)(stage, with_images(), 0)
+    output = make_asker(system, backend, log)(stage, state_with_images(), 0)
     assert output == Reflection(reflection=raw["reflection"], response="That must hurt.")
     assert cleanings(log) == [("sgrg", 0, ("words around the JSON", "name", "stage directions"))]
 
@@ -199,7 +199,7 @@ def test_thoughts_in_the_response_of_a_record_are_removed() -> None:
     stage, log = replace(system.stages[3], output=Reflection), list[events.Event]()
     raws = ["<think>She is hurt.", "<think>She is hurt.</think> That must hurt."]
     backend = Scripted([json.dumps({"reflection": "r", "response": raw}) for raw in raws])
-    output = make_asker(system, backend, log)(stage, with_images(), 0)
+    output = make_asker(system, backend, log)(stage, state_with_images(), 0)
     assert output == Reflection(reflection="r", response="That must hurt.")
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert refused.failure is Failure.THINKING_EXHAUSTED
@@ -211,7 +211,7 @@ def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:
     system = merg()
     sgrg = replace(system.stages[3], sampling={"stop": ["User:"]})
     backend, log = Scripted(["User: hi", "Oh no. User: hi"]), list[events.Event]()
-    assert make_asker(system, backend, log)(sgrg, with_images(), 0) == "Oh no."
+    assert make_asker(system, backend, log)(sgrg, state_with_images(), 0) == "Oh no."
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert (refused.failure, refused.complaint) == (Failure.EMPTY, "the answer was blank before its stop text")
     assert backend.requests[1].messages[2].text == "User: hi"
@@ -231,7 +231,7 @@ def test_an_audit_that_copies_its_rubric_for_every_agent_is_unreadable() -> None
     one = own.model_copy(update={"mpa": every.mpa})  # type: ignore[attr-defined]
     system = merg(max_repairs=1)
     assert system.auditor
-    state = with_images()
+    state = state_with_images()
     for stage in system.stages:
         state = state.with_output(stage.gives, outputs()[stage.name])
     ask_gra = make_asker(system, Scripted([as_text(every), as_text(one), *[as_text(every)] * 2]), log)

@@ -23,7 +23,7 @@ from mmerg.runs import events
 from mmerg.runs.result import Result
 from mmerg.settings.model import FramesSettings
 from mmerg.systems.system import System
-from tests.engine.parts import SCENE, STAGES, as_text, asked_of, audit, merg, outputs, stage_of
+from tests.engine.parts import SCENE, STAGES, as_text, audit, fill_schema, find_stage, merg, outputs
 from tests.frames.clips import numbered
 from tests.scripted_ollama import PLAN
 
@@ -32,16 +32,16 @@ SAMPLE = Sample(SCENE, "d1", Turn("Ben", "SECRET words", "sadness"))
 
 def answer(request: Request) -> str:
     """A valid reply of the stage; every check passes."""
-    stage = stage_of(request)
+    stage = find_stage(request)
     if stage == "gra":
         return as_text(audit(dict.fromkeys(STAGES, True)))
     output = outputs()[stage]
-    return output if isinstance(output, str) else asked_of(output.model_dump(), json.loads(request.schema))
+    return output if isinstance(output, str) else fill_schema(output.model_dump(), json.loads(request.schema))
 
 
 def scripted(**instead: Callable[[Request], ScriptItem]) -> Scripted:
     """A backend with valid replies, except for the named stages."""
-    return Scripted(lambda request: instead.get(stage_of(request), answer)(request))
+    return Scripted(lambda request: instead.get(find_stage(request), answer)(request))
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def test_a_finished_sample(lab: Lab) -> None:
     assert result.seconds >= 0
     assert result.timing.calls == 5
     assert (result.logprob, result.logprob_tokens) == (-3.0, 3)  # the scripted engine gives -1 a word
-    assert [stage_of(request) for request in backend.requests] == [*STAGES, "gra"]
+    assert [find_stage(request) for request in backend.requests] == [*STAGES, "gra"]
     assert lab.kinds() == [
         *("sample_started", "frames_taken"),
         *("called", "produced") * 4,
@@ -253,7 +253,7 @@ def test_frames_are_stored_and_bad_clips_counted(lab: Lab, tmp_path: Path) -> No
     backend = scripted()
     result = lab(backend, replace(SAMPLE, scene=replace(SCENE, history=history), dropped=(3,)))
     assert (result.status, result.clip_problems) == ("ok", 2)
-    images = {stage_of(request): [image.sha256 for image in request.images] for request in backend.requests}
+    images = {find_stage(request): [image.sha256 for image in request.images] for request in backend.requests}
     assert len(images["mpa"]) == 2
     assert images == {"mpa": images["mpa"], "caef": images["mpa"], "gra": images["mpa"], "psp": [], "sgrg": []}
     assert set(lab.kept) == set(images["mpa"])
@@ -271,9 +271,9 @@ def by_content(request: Request) -> str:
     """Replies and verdicts that depend only on the request."""
     good = answer(request)
     bad = request.digest() < "6"
-    if stage_of(request) == "gra":
+    if find_stage(request) == "gra":
         return as_text(audit({name: not (bad and name == "caef") for name in STAGES}))
-    return f"{good} {request.digest()[:6]}" if stage_of(request) == "sgrg" else good
+    return f"{good} {request.digest()[:6]}" if find_stage(request) == "sgrg" else good
 
 
 @pytest.mark.parametrize("slots", [1, 8])

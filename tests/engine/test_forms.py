@@ -20,7 +20,17 @@ from mmerg.runs.trace import describe_selection
 from mmerg.systems.audit import Audit, Check, to_audit
 from mmerg.systems.merg.schemas import Evidence, TextualCue
 from mmerg.systems.system import System
-from tests.engine.parts import SCENE, STAGES, as_text, changed, merg, outputs, stage_of, system_of, with_images
+from tests.engine.parts import (
+    SCENE,
+    STAGES,
+    as_text,
+    build_from_config,
+    find_stage,
+    merg,
+    merg_config,
+    outputs,
+    state_with_images,
+)
 from tests.engine.parts import audit as findings
 
 SAID = {name: as_text(output) for name, output in outputs().items()}
@@ -28,7 +38,7 @@ SAID = {name: as_text(output) for name, output in outputs().items()}
 
 def with_forms(**forms: str) -> System:
     """MERG with these forms of check. forms: by stage."""
-    return system_of(changed(**{f"stages__{name}__form": form for name, form in forms.items()}))
+    return build_from_config(merg_config(**{f"stages__{name}__form": form for name, form in forms.items()}))
 
 
 def with_decoys(name: str, *decoys: object) -> System:
@@ -100,7 +110,7 @@ def test_an_audit_checks_each_stage_by_its_form() -> None:
             assert SAID["sgrg"] not in prompt
             # A word may be several tokens.
             return one_token_reply((" f", -0.5), ("true", -2.0), ("Tr", -2.0), (" ", -0.1))
-        assert stage_of(request) == "gra"
+        assert find_stage(request) == "gra"
         assert list(json.loads(request.schema)["properties"]) == ["sgrg"]
         return as_text(findings({"sgrg": True}))
 
@@ -165,10 +175,10 @@ def test_an_audit_without_a_score_never_passes(form: str) -> None:
     def script(request: Request) -> Reply | str:
         if request.likelihood_of:
             return as_given(request, Reply(text="Well, no.", finish=Finish.STOP))
-        return one_token_reply(("Well", -0.1), ("So", -2.0)) if request.alternatives else SAID[stage_of(request)]
+        return one_token_reply(("Well", -0.1), ("So", -2.0)) if request.alternatives else SAID[find_stage(request)]
 
     ask = Asker(Prompts(system), Scripted(script), Sampling(), log.append)
-    outcome = audit(system, with_images(), ask, log.append)
+    outcome = audit(system, state_with_images(), ask, log.append)
     assert outcome.ended == "unaudited"
     assert outcome.selected.audit is None
 
@@ -179,7 +189,7 @@ def test_passes_are_ranked_by_the_evidence_of_measured_checks() -> None:
 
     def script(request: Request) -> str:
         prompts = "".join(message.text for message in request.messages)
-        return texts[" again" * ("done this step before" in prompts or "again" in prompts)][stage_of(request)]
+        return texts[" again" * ("done this step before" in prompts or "again" in prompts)][find_stage(request)]
 
     found = {
         "mpa": lambda output, _: {} if "again" in str(output) else {"vague": 0.5},
@@ -190,7 +200,7 @@ def test_passes_are_ranked_by_the_evidence_of_measured_checks() -> None:
     checks = {"mpa": Check(form="code", slope=1.0), "sgrg": Check(form="code", slope=10.0), "caef": Check(form=None)}
     system, log = replace(system, stages=stages).with_checks(checks), list[events.Event]()
     ask = Asker(Prompts(system), Scripted(script), Sampling(), log.append)
-    outcome = audit(system, with_images(), ask, log.append)
+    outcome = audit(system, state_with_images(), ask, log.append)
     assert next(one.audit.findings for one in outcome.passes if one.audit).keys() == {"mpa", "sgrg"}
     assert [one.rank() for one in outcome.passes] == [(-0.5, 0), (-10, -1)]
     [selected] = [event for event in log if isinstance(event, events.Selected)]

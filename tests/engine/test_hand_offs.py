@@ -16,7 +16,7 @@ from mmerg.runs.facts import collect_facts
 from mmerg.runs.result import Result
 from mmerg.runs.trace import SampleTrace
 from mmerg.systems.schema import build_json_schema, parse_output
-from tests.engine.parts import SCENE, class_names, merg
+from tests.engine.parts import SCENE, merg, to_class_names
 
 LONG = replace(SCENE, history=(*(Turn("Eve", f"Word {n}.") for n in range(1, 6)), *SCENE.history))  # 8 turns
 
@@ -51,7 +51,7 @@ def test_a_plan_is_chosen_before_its_reasons() -> None:
     psp = merg().stages[2]
     assert psp.output
     asked = json.loads(build_json_schema(psp.output, get_bounds(merg(), psp, State(SCENE))).text)
-    assert class_names(asked["properties"]) == ["goal", "stance", "tactic", "tone", "reasoning"]
+    assert to_class_names(asked["properties"]) == ["goal", "stance", "tactic", "tone", "reasoning"]
 
 
 def test_copied_sequences_of_four_words_are_counted() -> None:

@@ -17,7 +17,7 @@ from mmerg.runs.identity import combine_digests
 from mmerg.systems.instantiate import import_name
 from mmerg.systems.schema import build_json_schema
 from mmerg.systems.system import FramesSeenBy, Stage, System
-from tests.engine.parts import SCENE, keyframes, merg, outputs, with_images
+from tests.engine.parts import SCENE, make_keyframes, merg, outputs, state_with_images
 
 GOLDEN = Path(__file__).parent / "golden"
 SYMBOLS = {"mpa": "E", "caef": "e", "psp": "P", "sgrg": "R"}
@@ -53,16 +53,18 @@ def as_file(messages: tuple[Message, ...]) -> str:
 
 AGENTS = [*SYMBOLS, "gra"]
 CASES = {
-    **{name: as_file(render(name, with_images())) for name in AGENTS},
-    "mpa-descriptions": as_file(render("mpa", State(SCENE, keyframes(2, described=True)))),
+    **{name: as_file(render(name, state_with_images())) for name in AGENTS},
+    "mpa-descriptions": as_file(render("mpa", State(SCENE, make_keyframes(2, described=True)))),
     "mpa-text": as_file(render("mpa", State(SCENE))),
     "caef-text": as_file(render("caef", State(SCENE))),
     "caef-again": as_file(
-        render("caef", with_images(), correction=Correction("caef", outputs()["caef"], "too calm", "weigh the face"))
+        render(
+            "caef", state_with_images(), correction=Correction("caef", outputs()["caef"], "too calm", "weigh the face")
+        )
     ),
-    "psp-after": as_file(render("psp", with_images(), correction=Correction("psp", outputs()["psp"], "", ""))),
+    "psp-after": as_file(render("psp", state_with_images(), correction=Correction("psp", outputs()["psp"], "", ""))),
     "sgrg-again": as_file(
-        render("sgrg", with_images(), correction=Correction("sgrg", "Cheer up!", "too blunt", "be gentle"))
+        render("sgrg", state_with_images(), correction=Correction("sgrg", "Cheer up!", "too blunt", "be gentle"))
     ),
 }
 
@@ -80,13 +82,13 @@ def test_prompts_match_the_golden_file(case: str) -> None:
 )
 def test_frames_reach_the_agents_of_the_setting(seen_by: FramesSeenBy, with_frames: set[str]) -> None:
     for name in AGENTS:
-        user = render(name, with_images(), seen_by)[1]
+        user = render(name, state_with_images(), seen_by)[1]
         assert (len(user.images) > 0) == (name in with_frames)
         assert ("Keyframes" in user.text) == (name in with_frames)
 
 
 def test_shared_parts_come_first_and_are_byte_identical() -> None:
-    prompts = [render(name, with_images(), "all") for name in AGENTS]
+    prompts = [render(name, state_with_images(), "all") for name in AGENTS]
     assert len({messages[0].text for messages in prompts}) == 1
     assert len({messages[1].images for messages in prompts}) == 1
     texts = [messages[1].text for messages in prompts]
@@ -99,7 +101,7 @@ def test_shared_parts_come_first_and_are_byte_identical() -> None:
 def test_each_agent_sees_only_what_its_yaml_lists() -> None:
     marks = {"E": "Evidence:", "e": "Emotion of the next turn:", "P": "Plan for the next turn:", "R": "as written:"}
     for name in AGENTS:
-        shared = render(name, with_images())[1].text.split("Your step")[0]
+        shared = render(name, state_with_images())[1].text.split("Your step")[0]
         sees = stage_named(merg(), name).sees
         assert {symbol for symbol, mark in marks.items() if mark in shared} == set(sees) & set(marks)
 
@@ -112,7 +114,7 @@ def test_neither_target_nor_labels_reach_a_prompt(tmp_path: Path) -> None:
     sample = cut_sample(Dialogue("d", turns), 1, ("labelA", "labelB"))
     assert "SECRET" not in repr(sample.scene)
     assert sample.target is not None
-    state = State(sample.scene, keyframes(1, described=True))
+    state = State(sample.scene, make_keyframes(1, described=True))
     for name in ("mpa", "caef"):
         prompt = as_file(render(name, replace(state, keyframes=())))
         assert "SECRET" not in prompt
@@ -133,7 +135,7 @@ def templates(folder: Path, **changes: str) -> System:
 def test_a_template_that_uses_an_input_its_stage_does_not_see_is_an_error(tmp_path: Path) -> None:
     system = templates(tmp_path, psp="{{ V.frames }}")
     with pytest.raises(ConfigError, match=r"psp\.j2 cannot be rendered"):
-        Prompts(system).render_messages(stage_named(system, "psp"), with_images(), {}, "", None)
+        Prompts(system).render_messages(stage_named(system, "psp"), state_with_images(), {}, "", None)
 
 
 def test_an_input_that_no_template_uses_is_an_error(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_agents_that_see_an_inserted_agent_are_shown_its_output() -> None:
         stage_named(merg(), "gra"), sees=("D", "V", "E", "e", "P", "R", "C"), audits=("mpa", "cause", "psp")
     )
     prompts = Prompts(merg(stages=(first, second, cause, psp, sgrg), auditor=audit))
-    state = state_before(with_images(), "gra").with_output("C", "a late train")
+    state = state_before(state_with_images(), "gra").with_output("C", "a late train")
     planned, audited, written = (
         prompts.render_messages(stage, state, {}, "", None)[1].text for stage in (psp, audit, sgrg)
     )
@@ -182,7 +184,7 @@ def test_a_check_may_depend_on_the_inputs_of_the_auditor() -> None:
     stages = tuple(replace(stage, check="it is{% if P is defined %} as planned{% endif %}") for stage in merg().stages)
     prompts = Prompts(merg(stages=stages))
     audit = stage_named(merg(), "gra")
-    start = state_before(with_images(), "psp")
+    start = state_before(state_with_images(), "psp")
     for state, said in (
         (start, "- psp, it is\n"),
         (start.with_output("P", outputs()["psp"]), "- psp, it is as planned\n"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmerg.backends.dry import TEXT, Dry
 from mmerg.backends.protocol import Request
-from tests.engine.parts import as_text, audit, stage_of
+from tests.engine.parts import as_text, audit, find_stage
 
 
 def picture(kind: str = ".png", grey: int = 90) -> bytes:
@@ -33,7 +33,7 @@ def blaming(stage: str) -> Callable[[Request], str]:
     audits = []
 
     def answer(request: Request) -> str:
-        if stage_of(request) != "gra":
+        if find_stage(request) != "gra":
             return Dry().complete(request).text
         audits.append(request)
         fine = dict.fromkeys(("mpa", "caef", "psp", "sgrg"), True)

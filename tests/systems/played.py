@@ -18,7 +18,7 @@ from mmerg.settings.model import EmotionOf, RunSettings
 from mmerg.systems.build import build_system
 from mmerg.systems.system import Stage
 from tests.configs import parse_settings
-from tests.engine.parts import with_images
+from tests.engine.parts import state_with_images
 
 EXEMPLARS = tuple(
     {"history": [{"speaker": "Ana", "text": f"I lost\nmy {thing}."}], "reply": f"Your {thing}, oh no.", "emotion": mood}
@@ -80,7 +80,7 @@ class Played:
             asking.append(stage.name)
             return asker(stage, state, t, correction, candidate)
 
-        scene = with_images() if state is None else state
+        scene = state_with_images() if state is None else state
         self.outcome: Outcome = get_loop(self.system)(self.system, scene, ask, self.events.append)
 
     @property

@@ -24,7 +24,7 @@ from mmerg.systems.merg import schemas
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
 from mmerg.systems.schema import Bounds, build_json_schema, digest_schema, find_vocabularies, parse_output
 from mmerg.systems.trace.schemas import Cause
-from tests.engine.parts import STAGES, as_text, audit, class_names, merg
+from tests.engine.parts import STAGES, as_text, audit, merg, to_class_names
 
 BOUNDS = Bounds(
     frozenset("DV"),
@@ -34,22 +34,22 @@ BOUNDS = Bounds(
 BLIND = Bounds(frozenset("D"), BOUNDS.choices, {"turn": range(1, 4), "frame": range(1, 1)})
 
 
-def sent(cls: type[BaseModel], bounds: Bounds) -> Any:
+def get_schema(cls: type[BaseModel], bounds: Bounds) -> Any:
     """The schema in a request."""
     return json.loads(build_json_schema(cls, bounds).text)
 
 
-def fields_of(cls: type[BaseModel], bounds: Bounds) -> dict[str, Any]:
+def get_fields(cls: type[BaseModel], bounds: Bounds) -> dict[str, Any]:
     """The schema of each field, by class name."""
-    fields = sent(cls, bounds)["properties"]
-    return dict(zip(class_names(fields), fields.values(), strict=True))
+    fields = get_schema(cls, bounds)["properties"]
+    return dict(zip(to_class_names(fields), fields.values(), strict=True))
 
 
 @pytest.mark.parametrize("cls", [Evidence, Forecast, Plan, make_audit_class(STAGES)])
 def test_every_field_is_required_in_class_order(cls: Any) -> None:
-    schema = sent(cls, BOUNDS)
+    schema = get_schema(cls, BOUNDS)
     assert schema["required"] == list(schema["properties"])
-    assert list(fields_of(cls, BOUNDS)) == list(cls.model_fields)
+    assert list(get_fields(cls, BOUNDS)) == list(cls.model_fields)
     assert schema["additionalProperties"] is False
     text = json.dumps(schema)
     for word in ("$ref", "$defs", "anyOf", "x-", "default", "title"):
@@ -58,15 +58,15 @@ def test_every_field_is_required_in_class_order(cls: Any) -> None:
 
 
 def test_the_bounds_of_the_sample_are_in_the_schema() -> None:
-    evidence = sent(Evidence, BOUNDS)["properties"]
+    evidence = get_schema(Evidence, BOUNDS)["properties"]
     assert evidence["textual_cues"]["items"]["properties"]["a_turn"]["maximum"] == 3
     assert evidence["visual_cues"]["items"]["properties"]["a_frame"]["maximum"] == 2
-    assert fields_of(Forecast, BOUNDS)["emotion"]["enum"] == ["neutral", "joy", "sadness"]
+    assert get_fields(Forecast, BOUNDS)["emotion"]["enum"] == ["neutral", "joy", "sadness"]
 
 
 def test_fields_about_frames_are_requested_only_with_frames() -> None:
-    assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
-    assert list(sent(Forecast, BLIND)["properties"]) == ["a_textual", "b_reasoning", "c_emotion"]
+    assert list(get_schema(Evidence, BLIND)["properties"]) == ["textual_cues"]
+    assert list(get_schema(Forecast, BLIND)["properties"]) == ["a_textual", "b_reasoning", "c_emotion"]
     assert "frame" not in build_json_schema(Forecast, BLIND).outline
 
 
@@ -137,7 +137,7 @@ def test_long_texts_are_shortened_to_sentences_or_words(text: str, left: str | N
 
 
 def test_lengths_are_in_words_and_the_grammar_leaves_room() -> None:
-    assert fields_of(Forecast, BOUNDS)["reasoning"]["maxLength"] == 480
+    assert get_fields(Forecast, BOUNDS)["reasoning"]["maxLength"] == 480
     outline = build_json_schema(Forecast, BOUNDS).outline
     assert '- "d_reasoning": text, at most 40 words (which' in outline
     assert "characters" not in outline
@@ -157,7 +157,7 @@ def test_an_incomplete_audit_is_invalid() -> None:
             parse_output(cls, BOUNDS, json.dumps(broken))
 
 
-NAMES = dict(zip(Forecast.model_fields, sent(Forecast, BOUNDS)["properties"], strict=True))
+NAMES = dict(zip(Forecast.model_fields, get_schema(Forecast, BOUNDS)["properties"], strict=True))
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["joy", "agree", "textual"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(list(Forecast.model_fields)), inner),
@@ -169,7 +169,7 @@ JSON = st.recursive(
 def test_the_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
     if isinstance(value, dict):
         value = {NAMES[name]: one for name, one in value.items()}
-    allowed = jsonschema.Draft202012Validator(sent(Forecast, BOUNDS)).is_valid(value)
+    allowed = jsonschema.Draft202012Validator(get_schema(Forecast, BOUNDS)).is_valid(value)
     try:
         parse_output(Forecast, BOUNDS, json.dumps(value))
         accepted = True
@@ -204,7 +204,7 @@ class Scored(BaseModel):
 
 
 def test_bounds_of_fields_are_in_schema_outline_and_parser() -> None:
-    schema = fields_of(Scored, BOUNDS)
+    schema = get_fields(Scored, BOUNDS)
     assert schema["level"] == {"type": "integer", "minimum": 1, "maximum": 5}
     assert schema["share"] == {"type": "number", "exclusiveMinimum": 0.0, "exclusiveMaximum": 1.0}
     assert schema["even"] == {"type": "integer", "multipleOf": 2}
@@ -330,7 +330,7 @@ def test_docstrings_do_not_affect_digests(monkeypatch: pytest.MonkeyPatch) -> No
 )  # fmt: skip
 def test_a_grammar_offers_sentences_to_quote(turns: tuple[str, ...], offered: list[str]) -> None:
     bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, turns)
-    assert fields_of(Cause, bounds)["trigger_spans"]["items"]["enum"] == offered
+    assert get_fields(Cause, bounds)["trigger_spans"]["items"]["enum"] == offered
     for one in offered:
         answer = {"trigger_spans": [one], "global_cause_summary": "x", "cause_category": "loss"}
         assert parse_output(Cause, bounds, json.dumps(answer))[0].trigger_spans == (one,)
@@ -357,7 +357,7 @@ def test_a_quote_must_come_from_the_other_speakers() -> None:
     for quote in ("I", "again.", "failed again", "- - I", "it's over"):
         with pytest.raises(ReplyError, match="is under 3 words: copy more of that turn"):
             parse_output(Cause, bounds, cause(quote))
-    jsonschema.validate(json.loads(as_text(cause_of)), sent(Cause, bounds))
+    jsonschema.validate(json.loads(as_text(cause_of)), get_schema(Cause, bounds))
     unspaced = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, ("昨日、仕事をクビになった。", "我丢了工作,很难过。"))
     for quote in ("仕事をクビになった", "昨日、仕事", "我丢了", "ｸﾋﾞになった", "很难过。"):
         assert parse_output(Cause, unspaced, cause(quote))[0].trigger_spans == (quote,)

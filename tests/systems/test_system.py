@@ -9,7 +9,7 @@ from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
 from mmerg.systems.build import build_system
-from tests.engine.parts import MERG, changed, merg, system_of
+from tests.engine.parts import MERG, build_from_config, merg, merg_config
 
 SYMBOL = {"mpa": "E", "caef": "e", "psp": "P"}
 
@@ -31,7 +31,7 @@ def test_merg_is_as_in_the_paper() -> None:
 
 @pytest.mark.parametrize("name", SYMBOL)
 def test_a_removed_stage_is_absent_from_every_list(name: str) -> None:
-    system = system_of(changed(without=[name]))
+    system = build_from_config(merg_config(without=[name]))
     assert name not in [stage.name for stage in system.stages]
     assert all(SYMBOL[name] not in agent.sees for agent in system.agents)
     assert system.auditor is not None
@@ -41,7 +41,7 @@ def test_a_removed_stage_is_absent_from_every_list(name: str) -> None:
 
 
 def test_independent_stages_see_no_output_and_the_auditor_sees_all() -> None:
-    system = system_of(changed(organization="independent"))
+    system = build_from_config(merg_config(organization="independent"))
     assert {stage.name: stage.sees for stage in system.stages} == {
         "mpa": ("D", "V"),
         "caef": ("D", "V"),
@@ -59,35 +59,35 @@ class Cues(RootModel[list[str]]):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (changed(stages__mpa__sees=["D", "P"]), "stage mpa sees P, which nothing before it gives"),
-        (changed(stages__sgrg__sees=["D", "N"]), "another is supplied by sources.N={_target_: …}"),
-        (changed(stages__psp__gives="E"), "stage psp gives E, which is already taken"),
-        (changed(stages__mpa__output="mmerg.nowhere.X"), "cannot be imported"),
-        (changed(stages__mpa__output="mmerg.errors.MmergError"), "is not a pydantic class with fields"),
-        (changed(stages__mpa__output=f"{__name__}.Cues"), "is not a pydantic class with fields"),
-        (changed(stages__mpa__sampling={"temprature": 1}), "did you mean stages.mpa.sampling.temperature?"),
-        (changed(stages__mpa={"sees": ["D"]}), "stages.mpa.gives has no value"),
-        (changed(stages={}), "stages is {}\n"),
-        (changed(prompts="nowhere"), "there is no folder nowhere"),
-        (changed(result={"response": "X"}), "result.response is 'X', which no stage gives"),
-        (changed(result={"emotion": "e.emo"}), "result.emotion is 'e.emo', which caef does not give"),
-        (changed(result={"cause": "E"}), "result.cause is not kept"),
-        (changed(result={"response": "P"}), "result.response is 'P', which is no text"),
-        (changed(vocabulary={"goal": ["comfort"]}), "chooses from stance, tactic, tone, which is no vocabulary"),
-        (changed(auditor__name="mpa"), "the auditor has the name of a stage, mpa"),
-        (changed(without=["mpaa"]), "did you mean mpa"),
-        (changed(without=["sgrg"]), "without sgrg no stage writes the response"),
-        (changed(stages__psp__sees=["E"], without=["mpa"]), "stage psp would have no input"),
+        (merg_config(stages__mpa__sees=["D", "P"]), "stage mpa sees P, which nothing before it gives"),
+        (merg_config(stages__sgrg__sees=["D", "N"]), "another is supplied by sources.N={_target_: …}"),
+        (merg_config(stages__psp__gives="E"), "stage psp gives E, which is already taken"),
+        (merg_config(stages__mpa__output="mmerg.nowhere.X"), "cannot be imported"),
+        (merg_config(stages__mpa__output="mmerg.errors.MmergError"), "is not a pydantic class with fields"),
+        (merg_config(stages__mpa__output=f"{__name__}.Cues"), "is not a pydantic class with fields"),
+        (merg_config(stages__mpa__sampling={"temprature": 1}), "did you mean stages.mpa.sampling.temperature?"),
+        (merg_config(stages__mpa={"sees": ["D"]}), "stages.mpa.gives has no value"),
+        (merg_config(stages={}), "stages is {}\n"),
+        (merg_config(prompts="nowhere"), "there is no folder nowhere"),
+        (merg_config(result={"response": "X"}), "result.response is 'X', which no stage gives"),
+        (merg_config(result={"emotion": "e.emo"}), "result.emotion is 'e.emo', which caef does not give"),
+        (merg_config(result={"cause": "E"}), "result.cause is not kept"),
+        (merg_config(result={"response": "P"}), "result.response is 'P', which is no text"),
+        (merg_config(vocabulary={"goal": ["comfort"]}), "chooses from stance, tactic, tone, which is no vocabulary"),
+        (merg_config(auditor__name="mpa"), "the auditor has the name of a stage, mpa"),
+        (merg_config(without=["mpaa"]), "did you mean mpa"),
+        (merg_config(without=["sgrg"]), "without sgrg no stage writes the response"),
+        (merg_config(stages__psp__sees=["E"], without=["mpa"]), "stage psp would have no input"),
     ],
 )
 def test_a_system_that_does_not_fit_is_an_error(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        system_of(config)
+        build_from_config(config)
     assert message in str(caught.value)
 
 
 def test_a_source_that_no_stage_sees_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"sources.m is set, but no stage sees m[^$]*stages see D, E, M, P"):
         build_system(read_settings(SystemSettings, MERG, "system=merg"), sources=["M", "m"])
-    config = changed(stages__psp__sees=["D", "E", "e", "N"], without=["psp"])
+    config = merg_config(stages__psp__sees=["D", "E", "e", "N"], without=["psp"])
     assert not build_system(read_settings(SystemSettings, config, "system=merg"), sources=["M", "N"]).sees("N")

@@ -72,7 +72,7 @@ def test_on_empathetic_dialogues_the_default_labels_are_ekmans_six() -> None:
     assert parse_settings(*base, "system=trace", "dataset.label_set=32").dataset.label_set == "32"
 
 
-def split_of(split: str, *talks: tuple[str, str, str]) -> Builder:
+def build_split(split: str, *talks: tuple[str, str, str]) -> Builder:
     """Dialogues of four turns: a name, an emotion, and the situation, which is also the first turn."""
     lines = [
         Line(f"hit:{number}_conv:{number}", turn, text, context=emotion, prompt=situation, speaker=turn % 2)
@@ -85,13 +85,13 @@ def split_of(split: str, *talks: tuple[str, str, str]) -> Builder:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trace")
-    split_of(
+    build_split(
         "train",
         ("cat", "sad", "My old cat died last week."),
         ("dog", "prepared", "My dog died last week, of old age."),
         ("rent", "furious", "The landlord raised the rent again."),
     ).write(folder)
-    split_of("test", ("pet", "devastated", "My old cat died yesterday.")).write(folder)
+    build_split("test", ("pet", "devastated", "My old cat died yesterday.")).write(folder)
     settings = ("dataset=empathetic", f"dataset.root={folder}", "system=trace", "backend=dry")
     [ended] = launch(parse_settings(*settings, f"runs={folder}/runs", "limit=1"))
     return Path(ended.run)

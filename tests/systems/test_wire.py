@@ -36,7 +36,7 @@ def as_sorted(schema: Any) -> Any:
     return json.loads(json.dumps(schema, sort_keys=True))
 
 
-def class_of(fields: dict[str, Any]) -> type[BaseModel]:
+def make_class(fields: dict[str, Any]) -> type[BaseModel]:
     made: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
     model: type[BaseModel] = create_model("Made", **made)
     return model
@@ -46,10 +46,10 @@ FIELDS = partial(st.dictionaries, NAMES, min_size=1, max_size=12)
 CLASSES = FIELDS(
     st.recursive(
         st.sampled_from([int, str, bool]),
-        lambda kind: FIELDS(kind).map(class_of) | kind.map(lambda one: list[one]),  # type: ignore[valid-type]
+        lambda kind: FIELDS(kind).map(make_class) | kind.map(lambda one: list[one]),  # type: ignore[valid-type]
         max_leaves=8,
     )
-).map(class_of)
+).map(make_class)
 
 
 @settings(max_examples=15)

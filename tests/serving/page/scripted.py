@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from mmerg.backends.protocol import Request
 from mmerg.backends.scripted import Scripted, ScriptItem
-from tests.engine.parts import STAGES, as_text, asked_of, audit, stage_of
+from tests.engine.parts import STAGES, as_text, audit, fill_schema, find_stage
 
 REPLY = "You wanted this one. It need not be fine."
 FIRST = "Then let us go and eat."
@@ -76,8 +76,8 @@ class Agents:
         if stage == "gra":
             return as_text(audit({name: name != "caef" or FIRST not in prompt for name in STAGES}))
         said = dict(SAID[stage]) | ({"emotion": "joy"} if stage == "caef" and "The audit found" not in prompt else {})
-        return asked_of(said, json.loads(request.schema))
+        return fill_schema(said, json.loads(request.schema))
 
 
 def _stage(request: Request) -> str:
-    return "answer" if '"response"' in request.schema else stage_of(request)
+    return "answer" if '"response"' in request.schema else find_stage(request)
