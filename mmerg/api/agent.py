@@ -201,7 +201,7 @@ def _read_upload(file: File) -> Upload:
     from mmerg.engine.uploads import Upload
 
     try:
-        return Upload.of(file if isinstance(file, bytes) else Path(file).expanduser().read_bytes())
+        return Upload.detect(file if isinstance(file, bytes) else Path(file).expanduser().read_bytes())
     except (ValueError, OSError) as error:
         hint = "give the path of a picture or clip, or its bytes"
         raise ConfigError(f"a file cannot be read: {error}", where=f"{file!s:.300}", hint=hint) from error

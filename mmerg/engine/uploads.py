@@ -38,7 +38,7 @@ class Upload:
     data: bytes
 
     @classmethod
-    def of(cls, data: bytes) -> Self:
+    def detect(cls, data: bytes) -> Self:
         """Returns a picture if Pillow can open the data, otherwise a clip."""
         Image = _import_pillow()  # noqa: N806
         errors = (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning)
@@ -46,10 +46,10 @@ class Upload:
             return cls("picture", data)
         return cls("clip", data)
 
-    def frames(self, settings: FramesSettings, store: FrameStore) -> tuple[Frame, ...]:
+    def extract_frames(self, settings: FramesSettings, store: FrameStore) -> tuple[Frame, ...]:
         """Returns the keyframes, and stores their JPEGs. Raises ClipError if the file cannot be used."""
-        extract_frames = _clip_frames if self.kind == "clip" else _picture_frames
-        return extract_frames(self.data, settings, store)
+        extract_kind = _clip_frames if self.kind == "clip" else _picture_frames
+        return extract_kind(self.data, settings, store)
 
 
 class Uploads(ClipPrefetcher):
@@ -72,7 +72,7 @@ class Uploads(ClipPrefetcher):
         errors: list[ClipError] = []
         for upload in self.files[path]:
             try:
-                frames += upload.frames(settings, store)
+                frames += upload.extract_frames(settings, store)
             except ClipError as error:
                 errors.append(error)
         if errors:

@@ -97,7 +97,7 @@ def routes(state: AppState) -> APIRouter:
         check_talk([Utterance("you", "", (upload,))], limits)
         store = InMemoryFrameStore()
         try:
-            frames = await run_in_threadpool(upload.frames, state.settings.frames, store)
+            frames = await run_in_threadpool(upload.extract_frames, state.settings.frames, store)
         except ClipError as error:
             return JSONResponse(error_as_dict(error))
         return Response(store.read(frames[0].sha256), media_type="image/jpeg")

@@ -33,6 +33,8 @@ QUOTED = "a sentence of one turn, copied word for word"
 
 @dataclass(frozen=True)
 class _Mark:
+    """A mark on a field. The argument is the limit, or the key of the bound in pydantic's context."""
+
     argument: Any
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -82,7 +82,7 @@ def test_transparent_areas_are_white(kind: str) -> None:
 def test_files_are_recognised_by_content() -> None:
     data = BytesIO()
     from_pillow(Image.new("RGB", (64, 64))).save(data)
-    assert (Upload.of(data.getvalue()).kind, Upload.of(b"no picture").kind) == ("picture", "clip")
+    assert (Upload.detect(data.getvalue()).kind, Upload.detect(b"no picture").kind) == ("picture", "clip")
 
 
 @pytest.mark.parametrize(
