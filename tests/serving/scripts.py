@@ -1,4 +1,4 @@
-"""What scripted models answer to systems that are served."""
+"""Replies of scripted models to served systems."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def picture(kind: str = ".png", grey: int = 90) -> bytes:
 
 
 def echo(request: Request) -> str:
-    """one_pass says the last turn again; anything that is asked without a schema, what it was asked."""
+    """Repeats the last turn, as one_pass; or the prompt, if a request has no schema."""
     prompt = request.messages[-1].text
     if not request.schema:
         return prompt
@@ -29,7 +29,7 @@ def echo(request: Request) -> str:
 
 
 def blaming(stage: str) -> Callable[[Request], str]:
-    """MERG whose first audit finds `stage` at fault, and whose second is content."""
+    """Returns replies for MERG, whose first audit blames `stage`, and whose second finds no fault."""
     audits = []
 
     def answer(request: Request) -> str:
@@ -43,7 +43,7 @@ def blaming(stage: str) -> Callable[[Request], str]:
 
 
 class Held:
-    """An echo that waits, with every call, until it is let go. begun: set once a call waits."""
+    """An echo whose calls wait until `let_go` is set. begun: set once a call waits."""
 
     def __init__(self) -> None:
         self.begun, self.let_go = threading.Event(), threading.Event()

@@ -20,19 +20,19 @@ from tests.scripted_ollama import scripted_ollama
 from tests.serving.running import Running, running
 from tests.serving.scripts import Held
 
-ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}]}
+BODY = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}]}
 TALK = json.dumps({"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "Hey."}]})
-WAYS = {
-    "openai": ("/v1/chat/completions", {"json": {**ASKED, "stream": True}}),
-    "ollama, whole": ("/api/chat", {"json": {**ASKED, "stream": False}}),
+REQUESTS = {
+    "openai": ("/v1/chat/completions", {"json": {**BODY, "stream": True}}),
+    "ollama, whole": ("/api/chat", {"json": {**BODY, "stream": False}}),
     "page": ("/page/turns", {"files": {"talk": (None, TALK)}}),
-    "task": ("/v1/chat/completions", {"json": {**ASKED, "messages": [{"role": "user", "content": "### Task: x"}]}}),
+    "task": ("/v1/chat/completions", {"json": {**BODY, "messages": [{"role": "user", "content": "### Task: x"}]}}),
 }
 
 
 class Hung:
-    """State of a model server that never answers. called: set when a call comes; left: set when its caller closes the
-    connection."""
+    """The state of a model server that never responds. called: set when a call comes. left: set when its caller closes
+    the connection."""
 
     def __init__(self) -> None:
         self.called, self.left = threading.Event(), threading.Event()
@@ -40,7 +40,7 @@ class Hung:
 
 @contextmanager
 def hung() -> Iterator[tuple[Hung, str]]:
-    """An Ollama server that lists its model, and hangs in every chat."""
+    """Runs an Ollama server that lists its model, and hangs in every chat."""
     state = Hung()
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,8 +56,7 @@ def hung() -> Iterator[tuple[Hung, str]]:
                 self._send({"capabilities": ["completion", "vision"], "model_info": {}, "details": {}})
                 return
             state.called.set()
-            with_nothing = self.connection.recv(1)
-            assert with_nothing == b""
+            assert self.connection.recv(1) == b""  # the caller has closed the connection
             state.left.set()
             self.close_connection = True
 
@@ -75,14 +74,14 @@ def hung() -> Iterator[tuple[Hung, str]]:
 
 @pytest.fixture(scope="module")
 def never_answered() -> Iterator[tuple[Hung, Running]]:
-    """Such a model server, and a server that uses it."""
+    """A model server that never responds, and a server that uses it."""
     with hung() as (model, host), running(Ollama(model="m", load={"num_ctx": 4096}, host=host)) as server:
         yield model, server
 
 
-@pytest.mark.parametrize("way", list(WAYS))
-def test_a_client_that_disconnects_stops_the_call_to_the_model(never_answered: tuple[Hung, Running], way: str) -> None:
-    (model, server), (path, request) = never_answered, WAYS[way]
+@pytest.mark.parametrize("api", list(REQUESTS))
+def test_a_client_that_disconnects_stops_the_call_to_the_model(never_answered: tuple[Hung, Running], api: str) -> None:
+    (model, server), (path, request) = never_answered, REQUESTS[api]
     model.called.clear()
     model.left.clear()
     with socket.create_connection(_address(server)) as client:
@@ -98,9 +97,9 @@ def test_a_waiting_client_that_disconnects_leaves_the_queue() -> None:
     held = Held()
     scripted = Scripted(held)
     with running(scripted, "limits.waiting=2") as server, ThreadPoolExecutor(1) as threads:
-        first = threads.submit(_said, server, "First.")
+        first = threads.submit(_get_reply, server, "First.")
         assert held.begun.wait(60)
-        request = server.client.build_request("POST", "/v1/chat/completions", json={**ASKED, "stream": True})
+        request = server.client.build_request("POST", "/v1/chat/completions", json={**BODY, "stream": True})
         leaving, behind = (server.client.send(request, stream=True) for _ in range(2))
         lines = behind.iter_lines()
         assert any("Waiting: 1 turn is before" in line for line in leaving.iter_lines())
@@ -119,12 +118,12 @@ def test_a_waiting_client_that_disconnects_leaves_the_queue() -> None:
 def test_a_full_queue_refuses_further_turns() -> None:
     held = Held()
     with running(Scripted(held), "limits.waiting=1") as server, ThreadPoolExecutor(1) as threads:
-        first = threads.submit(_said, server, "First.")
+        first = threads.submit(_get_reply, server, "First.")
         assert held.begun.wait(60)
-        with server.client.stream("POST", "/v1/chat/completions", json={**ASKED, "stream": True}) as waiting:
+        with server.client.stream("POST", "/v1/chat/completions", json={**BODY, "stream": True}) as waiting:
             lines = waiting.iter_lines()
             assert any("Waiting: 1 turn is before this one" in line for line in lines)
-            for path, request in WAYS.values():
+            for path, request in REQUESTS.values():
                 answer = server.client.post(path, **request)  # type: ignore[arg-type]
                 assert answer.status_code == 503
                 assert "1 turns are already waiting for the model" in answer.text
@@ -134,10 +133,10 @@ def test_a_full_queue_refuses_further_turns() -> None:
         assert first.result() == "You said: First."
 
 
-@pytest.mark.parametrize("way", ["openai", "page"])
-def test_a_silent_stream_shows_that_it_is_alive(way: str) -> None:
+@pytest.mark.parametrize("api", ["openai", "page"])
+def test_a_silent_stream_sends_comments(api: str) -> None:
     held, signs = Held(), 0
-    path, request = WAYS[way]
+    path, request = REQUESTS[api]
     with running(Scripted(held)) as server:
         server.state.turn_runner.silence = 0.02
         with server.client.stream("POST", path, **request) as stream:  # type: ignore[arg-type]
@@ -152,18 +151,18 @@ def _address(server: Running) -> tuple[str, int]:
     return "127.0.0.1", int(server.url.rpartition(":")[2])
 
 
-def _answer(server: Running, text: str) -> httpx.Response:
-    body = {**ASKED, "messages": [{"role": "user", "content": text}]}
+def _post(server: Running, text: str) -> httpx.Response:
+    body = {**BODY, "messages": [{"role": "user", "content": text}]}
     return server.client.post("/v1/chat/completions", json=body)
 
 
-def _said(server: Running, text: str) -> str:
-    answer = _answer(server, text)
+def _get_reply(server: Running, text: str) -> str:
+    answer = _post(server, text)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["choices"][0]["message"]["content"])
 
 
-def test_a_model_server_killed_under_many_clients_mixes_no_replies_and_is_used_again() -> None:
+def test_many_clients_get_their_own_replies_before_and_after_the_model_server_dies() -> None:
     def answer(body: dict[str, Any]) -> str:
         said = re.findall(r"^1\. You: (.*)$", body["messages"][-1]["content"], re.MULTILINE)[0]
         return json.dumps({"emotion": "joy", "response": f"You said: {said}"})
@@ -177,20 +176,22 @@ def test_a_model_server_killed_under_many_clients_mixes_no_replies_and_is_used_a
         first = stack.enter_context(scripted_ollama(on_call, answer, models=("m",)))
         backend = Ollama(model="m", load={"num_ctx": 4096}, host=first.url)
         with running(backend, slots=4, patience=0.1) as server:
-            asked = [clients.submit(_answer, server, text) for text in texts]
+            futures = [clients.submit(_post, server, text) for text in texts]
             assert enough.wait(60)
             stack.close()
-            answers = [one.result() for one in asked]
-            whole = server.client.post("/v1/chat/completions", json=ASKED)
+            responses = [future.result() for future in futures]
+            whole = server.client.post("/v1/chat/completions", json=BODY)
             assert (whole.status_code, whole.json()["error"]["type"]) == (503, "server_error")
-            streamed = server.client.post("/v1/chat/completions", json={**ASKED, "stream": True})
+            streamed = server.client.post("/v1/chat/completions", json={**BODY, "stream": True})
             for refused in (whole, streamed):
                 assert "no host has answered" in refused.text
                 assert "start the model's server, then try again" in refused.text
             with scripted_ollama(answer=answer, models=("m",), port=int(first.url.rpartition(":")[2])):
-                assert list(clients.map(lambda text: _said(server, text), texts)) == [f"You said: {t}" for t in texts]
-    kinds = [one.status_code for one in answers]
-    assert kinds.count(200) >= 15 - 4  # calls in progress are lost
-    assert set(kinds) <= {200, 502, 503}
-    for text, one in zip(texts, answers, strict=True):
-        assert one.status_code != 200 or f"You said: {text}" in one.text
+                assert list(clients.map(lambda text: _get_reply(server, text), texts)) == [
+                    f"You said: {t}" for t in texts
+                ]
+    statuses = [response.status_code for response in responses]
+    assert statuses.count(200) >= 15 - 4  # calls in progress are lost
+    assert set(statuses) <= {200, 502, 503}
+    for text, response in zip(texts, responses, strict=True):
+        assert response.status_code != 200 or f"You said: {text}" in response.text

@@ -1,4 +1,4 @@
-"""Access to the server, the size of requests, and that no request reaches a file."""
+"""Access to the server, the limit of requests, and files that no request may reach."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from tests.serving.scripts import echo
 
 SECRET = "a-token-of-this-test"
 ROUTES = ("/", "/page/setup", "/docs", "/v1/models", "/api/tags", "/page/index.html", "/none")
-ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "my secret sorrow"}]}
+BODY = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "my secret sorrow"}]}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_foreign_host_names_are_refused(server: Running) -> None:
         assert get(server, "/", Host=host).status_code == 200, host
 
 
-def test_names_can_be_added(locked: Running) -> None:
+def test_further_host_names_can_be_accepted(locked: Running) -> None:
     assert get(locked, "/v1/models", Host="talk.example", Authorization=f"Bearer {SECRET}").status_code == 200
     assert get(locked, "/v1/models", Host="talks.example", Authorization=f"Bearer {SECRET}").status_code == 421
 
@@ -76,7 +76,7 @@ def test_pages_of_named_origins_may_send_requests_with_the_token() -> None:
         assert before.headers["access-control-allow-origin"] == theirs
         assert before.headers["access-control-allow-headers"] == "authorization,content-type"
         keyed = {"Origin": theirs, "Authorization": f"Bearer {SECRET}"}
-        answer = server.client.post("/v1/chat/completions", json=ASKED, headers=keyed)
+        answer = server.client.post("/v1/chat/completions", json=BODY, headers=keyed)
         assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, theirs)
         assert get(server, "/v1/models", Origin=theirs).status_code == 401
         assert get(server, "/v1/models", **keyed | {"Origin": "http://localhost:1"}).status_code == 403
@@ -170,18 +170,18 @@ def test_a_stream_that_becomes_too_large_is_refused(server: Running, path: str) 
 def test_a_picture_that_is_too_large_is_refused(server: Running) -> None:
     url = "data:image/png;base64," + "A" * (2 * 2**20)
     message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
-    answer = server.client.post("/v1/chat/completions", json={**ASKED, "messages": [message]})
+    answer = server.client.post("/v1/chat/completions", json={**BODY, "messages": [message]})
     assert (answer.status_code, "a picture has 1.5 MB, over 1" in answer.text) == (400, True)
 
 
-def test_logs_hold_no_words_and_no_token(caplog: pytest.LogCaptureFixture) -> None:
+def test_logs_hold_no_text_of_users_and_no_token(caplog: pytest.LogCaptureFixture) -> None:
     def fail(_: object) -> str:
         raise ValueError("my secret sorrow")
 
     talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "my secret sorrow"}]}
     with caplog.at_level(logging.DEBUG), running(Scripted(fail), token=SECRET) as server:
         key = {"Authorization": f"Bearer {SECRET}"}
-        assert server.client.post("/v1/chat/completions", json=ASKED, headers=key).status_code == 500
+        assert server.client.post("/v1/chat/completions", json=BODY, headers=key).status_code == 500
         answer = server.client.post("/page/turns", files={"talk": (None, json.dumps(talk))}, headers=key)
         assert "event: failed" in answer.text
         server.client.get(f"/?token={SECRET}")

@@ -45,8 +45,8 @@ def test_the_server_looks_like_ollama(server: Running) -> None:
 def test_models_are_listed_and_shown(client: ollama.Client) -> None:
     models = client.list().models
     assert models[0].model == "mmerg-merg:latest"
-    assert all(one.modified_at and one.details for one in models)
-    assert len({one.digest for one in models}) == len(models)  # llm-ollama takes equal ones for aliases of one model
+    assert all(model.modified_at and model.details for model in models)
+    assert len({model.digest for model in models}) == len(models)  # equal ones are aliases for llm-ollama
     assert client.show("mmerg-merg:latest").capabilities == ["completion", "vision", "thinking"]
     with pytest.raises(ollama.ResponseError, match="there is no model 'llama3'") as refused:
         client.show("llama3")
@@ -126,16 +126,16 @@ def test_a_failing_model_is_an_error_in_the_form_of_ollama() -> None:
             list(client.chat(MODEL, HEY, stream=True))
 
 
-def test_ollamas_own_program_works(server: Running, ollama_binary: Path, tmp_path: Path) -> None:
+def test_ollamas_program_lists_shows_and_runs_a_system(server: Running, ollama_binary: Path, tmp_path: Path) -> None:
     (tmp_path / "face.png").write_bytes(picture())
     environment = os.environ | {"OLLAMA_HOST": server.url, "HOME": str(tmp_path)}
 
-    def printed(*words: str) -> str:
-        command = [str(ollama_binary), *words]
-        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def run(*arguments: str) -> str:
+        command = [str(ollama_binary), *arguments]
+        process = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
-    assert f"{MODEL}:latest" in printed("list")
-    assert "completion" in printed("show", MODEL)
-    assert "You said: What is this?" in printed("run", MODEL, "What is this? ./face.png")
+    assert f"{MODEL}:latest" in run("list")
+    assert "completion" in run("show", MODEL)
+    assert "You said: What is this?" in run("run", MODEL, "What is this? ./face.png")

@@ -14,7 +14,7 @@ from tests.serving.running import Running, running
 from tests.serving.scripts import blaming, echo, picture
 
 HEY = [{"role": "user", "content": "I lost my job."}]
-ASKED = {"model": "mmerg-one_pass", "messages": HEY}
+BODY = {"model": "mmerg-one_pass", "messages": HEY}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def shown(data: bytes, kind: str = "image/png") -> dict[str, Any]:
 
 
 def say(client: OpenAI, **more: Any) -> Any:
-    return client.chat.completions.create(**{**ASKED, **more})
+    return client.chat.completions.create(**{**BODY, **more})
 
 
 def test_systems_are_models(client: OpenAI) -> None:
@@ -75,9 +75,9 @@ def test_a_stream_shows_the_agents_at_work(server: Running) -> None:
         *("Plan", "Reply", "Audit", "Pass 1 won"),
     ]
     statuses = [chunk.event["data"] for chunk in chunks if hasattr(chunk, "event")]
-    assert [one["description"] for one in statuses][:2] == ["At work", "Perception"]
-    assert "audit: Plan does not hold: psp looked at" in [one["description"] for one in statuses]
-    assert [one["done"] for one in statuses] == [False] * (len(statuses) - 1) + [True]
+    assert [status["description"] for status in statuses][:2] == ["At work", "Perception"]
+    assert "audit: Plan does not hold: psp looked at" in [status["description"] for status in statuses]
+    assert [status["done"] for status in statuses] == [False] * (len(statuses) - 1) + [True]
     assert "".join(delta.content or "" for delta in deltas) == "This is a dry run."
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
     assert chunks[-1].usage.completion_tokens > 0
@@ -85,8 +85,8 @@ def test_a_stream_shows_the_agents_at_work(server: Running) -> None:
     about = chunks[-1].mmerg
     last = about["passes"][-1]
     assert (about["emotion"], about["plan"], about["selected_pass"]) == (last["caef"]["emotion"], last["psp"], 1)
-    assert [[one["passed"] for one in audit.values()] for audit in about["audits"]] == [[1, 1, 0, 1], [1] * 4]
-    assert [list(one) for one in about["passes"]] == [["mpa", "caef", "psp", "sgrg"]] * 2
+    assert [[finding["passed"] for finding in audit.values()] for audit in about["audits"]] == [[1, 1, 0, 1], [1] * 4]
+    assert [list(outputs) for outputs in about["passes"]] == [["mpa", "caef", "psp", "sgrg"]] * 2
 
 
 def test_fast_sends_the_first_reply_before_its_audit() -> None:
@@ -156,7 +156,7 @@ def test_a_title_for_the_front_end_is_one_plain_call(
         "<think> is what they tell me to do.",
     ],
 )
-def test_words_of_a_person_about_titles_reach_the_agents(client: OpenAI, text: str) -> None:
+def test_text_of_a_person_about_titles_reaches_the_agents(client: OpenAI, text: str) -> None:
     answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": text}])
     assert answer.choices[0].message.content == f"You said: {text}"
 
@@ -215,7 +215,7 @@ def test_pictures_of_earlier_turns_are_skipped(client: OpenAI, scripted: Scripte
     assert len(scripted.requests[-1].images) == 1
 
 
-def test_a_long_conversation_loses_its_beginning(client: OpenAI, scripted: Scripted) -> None:
+def test_the_beginning_of_a_long_conversation_is_dropped(client: OpenAI, scripted: Scripted) -> None:
     old = [{"role": "user", "content": f"This is number {number}."} for number in range(8)]
     answer = say(client, messages=[*old, {"role": "assistant", "content": "Oh. " * 100}, *HEY])
     assert answer.choices[0].message.content == "You said: I lost my job."
@@ -277,7 +277,7 @@ def test_a_dataset_provides_labels_and_exemplars(tmp_path: Path) -> None:
     assert '"neutral"' in scripted.requests[-1].schema
 
 
-def test_a_failing_model_costs_only_its_turn() -> None:
+def test_a_failed_call_fails_only_its_turn() -> None:
     dead = CallError(Failure.OOM, "out of memory\x1b[2J", where="gpu 1", hint="a smaller model")
     with running(Scripted([dead, dead, '{"emotion": "joy", "response": "Here."}'])) as server, sdk(server) as client:
         with pytest.raises(APIError, match=r"out of memory\\u001b\[2J \(gpu 1\): a smaller model") as whole:

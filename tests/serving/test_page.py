@@ -1,4 +1,4 @@
-"""The requests of the page: turns as they happen, with their frames, and checks of files."""
+"""The routes of the page: turns with their updates and frames, and checks of files."""
 
 import json
 from base64 import b64decode
@@ -59,7 +59,7 @@ def test_without_a_speech_model_the_server_transcribes_nothing(server: Running) 
     assert server.client.post("/page/speech", content=b"sound").status_code == 403
 
 
-def test_a_turn_streams_what_happens() -> None:
+def test_a_turn_streams_its_updates() -> None:
     with running(Scripted(blaming("psp"))) as server:
         updates = read_updates(turn(server, system="mmerg-merg"))
     names = [f"{name} {fields.get('agent') or fields.get('from') or ''}".strip() for name, fields in updates]
@@ -93,15 +93,15 @@ def test_the_page_gets_the_frames_of_a_clip(server: Running) -> None:
 
 
 def test_a_file_is_checked_before_it_is_sent(server: Running) -> None:
-    def checked(kind: str, data: bytes) -> httpx.Response:
+    def check(kind: str, data: bytes) -> httpx.Response:
         return server.client.post("/page/file", files={kind: (kind, data)})
 
     for kind, data in (("clip", CLIP.read_bytes()), ("picture", picture())):
-        answer = checked(kind, data)
+        answer = check(kind, data)
         assert (answer.headers["content-type"], answer.content[:3]) == ("image/jpeg", b"\xff\xd8\xff")
-    refused = checked("picture", b"")
+    refused = check("picture", b"")
     assert refused.json() == {"what": "a picture cannot be decoded", "where": "", "hint": "export it as JPEG or PNG"}
-    assert "copy or download it again" in checked("clip", b"").json()["hint"]
+    assert "copy or download it again" in check("clip", b"").json()["hint"]
     assert server.client.post("/page/file").json()["what"] == "there is no file"
 
 
@@ -164,7 +164,7 @@ def test_a_failed_turn_ends_its_stream_with_the_error() -> None:
     assert "JSON" in fields["where"]
 
 
-def test_frames_and_words_are_not_written_to_disk(tmp_path: Path) -> None:
+def test_frames_and_text_are_not_written_to_disk(tmp_path: Path) -> None:
     place = tmp_path / "runs"
     with running(Scripted(echo), f"runs={place}") as server:
         read_updates(turn(server, ("clip", CLIP.read_bytes())))

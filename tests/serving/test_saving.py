@@ -36,25 +36,25 @@ def save(server: Running, *replies: dict[str, Any]) -> httpx.Response:
 
 
 def reply(answer: httpx.Response, *, keep: bool = False) -> dict[str, Any]:
-    """A reply as the page sends it. keep: with its frames."""
+    """Returns a reply as the page sends it. keep: with its frames."""
     updates = dict(read_updates(answer))
     return {**updates["trace"], "frames": [frame["jpeg"] for frame in updates["frames"]["frames"]] if keep else []}
 
 
-def saved(server: Running, *replies: dict[str, Any]) -> Path:
-    """The one folder."""
+def save_one(server: Running, *replies: dict[str, Any]) -> Path:
+    """Saves replies of one system, and returns the run folder."""
     [folder] = save(server, *replies).json()["runs"]
     return Path(folder)
 
 
-def said(*texts: str) -> list[dict[str, str]]:
+def make_turns(*texts: str) -> list[dict[str, str]]:
     return [{"who": "mmerg" if number % 2 else "you", "text": text} for number, text in enumerate(texts)]
 
 
 def test_a_saved_chat_is_a_run(server: Running, runs: Path) -> None:
-    first = reply(turn(server, ("clip", CLIP.read_bytes()), turns=said("Look at me.")), keep=True)
-    second = reply(turn(server, turns=said("Look at me.", "You said: Look at me.", "And now?")))
-    folder = saved(server, first, second)
+    first = reply(turn(server, ("clip", CLIP.read_bytes()), turns=make_turns("Look at me.")), keep=True)
+    second = reply(turn(server, turns=make_turns("Look at me.", "You said: Look at me.", "And now?")))
+    folder = save_one(server, first, second)
     assert folder.parent == runs
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     results = list(read_results(folder).values())
@@ -74,18 +74,18 @@ def test_a_saved_chat_is_a_run(server: Running, runs: Path) -> None:
 
 
 def test_frames_are_saved_only_on_request(server: Running) -> None:
-    folder = saved(server, reply(turn(server, ("clip", CLIP.read_bytes()))))
+    folder = save_one(server, reply(turn(server, ("clip", CLIP.read_bytes()))))
     assert not list((folder / "frames").iterdir())
     write_report([folder], folder / "report")
     assert not [file for file in folder.rglob("*") if file.is_file() and b"\xff\xd8\xff" in file.read_bytes()]
 
 
-def test_another_server_saves_a_chat(runs: Path) -> None:
+def test_another_server_can_save_a_chat(runs: Path) -> None:
     with running(Scripted(echo), f"runs={runs}") as server:
         held = reply(turn(server))
     another = Dry().describe().model_copy(update={"model": "another"})
     with running(Scripted(echo, another), f"runs={runs}") as server:
-        folders = save(server, held, reply(turn(server, turns=said("One.", "Two.", "Three.")))).json()["runs"]
+        folders = save(server, held, reply(turn(server, turns=make_turns("One.", "Two.", "Three.")))).json()["runs"]
         assert len(folders) == 2  # of two models
     [result] = read_results(Path(folders[0])).values()
     assert result.response == "You said: I lost my job."

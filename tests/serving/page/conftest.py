@@ -19,16 +19,16 @@ from tests.serving.running import running
 
 CLIP = demo_root() / "fine_1.mp4"
 SOUND = Path(__file__).parent / "speech.wav"  # "I did not get the job.", by a synthesizer
-NOTE = "<b>x</b>"  # of the backbone, as the page shows it
+NOTE = "<b>x</b>"  # the note of the backbone
 expect.set_options(timeout=60_000)  # milliseconds: no test depends on how fast the machine is
 
 
 @dataclass
 class Site:
-    """The server's address and settings, and what answers there: every test puts agents of its own in that place."""
+    """The server's address and settings, and its model, which each test replaces."""
 
     url: str = ""
-    words: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
     model: Backend = field(default_factory=Dry)
 
     def complete(self, request: Request) -> Reply:
@@ -37,8 +37,10 @@ class Site:
 
 @pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """With a camera that films the demo's clip, and a microphone that hears SOUND once; a page must be allowed to use
-    them."""
+    """A browser with a camera that films the demo's clip, and a microphone that hears SOUND once.
+
+    A page needs the permission to use them.
+    """
     microphone = f"--use-file-for-fake-audio-capture={SOUND}%noloop"
     with chromium(*filming(CLIP, tmp_path_factory.mktemp("film")), microphone) as started:
         yield started
@@ -48,22 +50,22 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site()
     runs = f"runs={tmp_path_factory.mktemp('runs')}"
-    site.words = (runs, f"backbone.note='{NOTE}'", "limits.text=20000", "limits.picture_mb=1")
-    with running(Scripted(site.complete), *site.words) as server:
+    site.overrides = (runs, f"backbone.note='{NOTE}'", "limits.text=20000", "limits.picture_mb=1")
+    with running(Scripted(site.complete), *site.overrides) as server:
         site.url = server.url
         yield site
 
 
 @pytest.fixture
 def agents(site: Site) -> Agents:
-    """Who answers at the site from now on."""
+    """New agents, which become the model of the site."""
     agents = Agents()
     site.model = agents.backend
     return agents
 
 
 def ready(page: Page, url: str = "") -> None:
-    """Open the page, or another of its states, and wait until it can be used."""
+    """Opens a URL of the page, if given, and waits until the page can be used."""
     if url:
         page.goto(url)
     page.locator("body[data-ready]").wait_for()
@@ -71,14 +73,14 @@ def ready(page: Page, url: str = "") -> None:
 
 @pytest.fixture(scope="package")
 def window(browser: Browser, site: Site) -> Iterator[Watched]:
-    """One for most tests: to open one takes longer than to empty it."""
+    """A window for most tests, as opening one takes longer than emptying it."""
     with watched(browser, origins=(site.url, f"blob:{site.url}")) as view:
         yield view
 
 
 @pytest.fixture
 def page(window: Watched, site: Site, agents: Agents) -> Iterator[Page]:
-    """On a laptop, in light, in a browser that keeps nothing yet."""
+    """The page on a laptop, in light colours, in a browser without stored data."""
     page = window.page
     page.goto(f"{site.url}/health")
     page.evaluate("sessionStorage.clear()")
@@ -97,36 +99,36 @@ def page(window: Watched, site: Site, agents: Agents) -> Iterator[Page]:
 
 @pytest.fixture
 def filmed(page: Page) -> Page:
-    """The same, which may use the camera."""
+    """The page with permission to use the camera."""
     page.context.grant_permissions(["camera"])
     return page
 
 
 def say(page: Page, words: str) -> None:
-    """Write it and send it; the camera's clip may take a moment."""
+    """Writes a message and sends it. The camera's clip may take a moment."""
     page.get_by_label("Your message").fill(words)
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_label("Your message")).to_have_value("")
 
 
-def answered(page: Page) -> None:
-    """Wait for the end of the turn."""
+def wait_for_reply(page: Page) -> None:
+    """Waits for the end of the turn."""
     page.get_by_role("button", name="Send").wait_for()
 
 
 def choose(page: Page, name: str, system: str) -> None:
-    """In the settings: name is "Reply with" or "Compare with"."""
+    """Chooses a system in the settings. name: "Reply with" or "Compare with"."""
     page.get_by_role("button", name="More").click()
     page.get_by_role("button", name="Settings").click()
     page.get_by_label(name).select_option(f"mmerg-{system}")
     page.keyboard.press("Escape")
 
 
-def look(page: Page) -> None:
-    """Open what the agents saw and thought, of the last reply."""
+def open_work(page: Page) -> None:
+    """Opens the agents' work on the last reply."""
     page.locator(".theirs .line").last.click()
 
 
-def step(page: Page, title: str) -> str:
-    """What a step of the agents' work shows, as text."""
+def read_step(page: Page, title: str) -> str:
+    """Returns the text of a step of the agents' work."""
     return page.locator(".step", has=page.get_by_role("heading", name=title)).inner_text()

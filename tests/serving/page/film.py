@@ -1,4 +1,4 @@
-"""A camera that films a clip of ours, again and again."""
+"""A camera that films a clip in a loop."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import cv2
 
 
 def filming(clip: Path, folder: Path) -> tuple[str, ...]:
-    """Chromium's options for it, as `chromium` takes them. folder: where the film may lie, as raw YUV 4:2:0."""
+    """Returns the options of Chromium for it. folder: for the film, as raw YUV 4:2:0."""
     film, capture = folder / "film.y4m", cv2.VideoCapture(str(clip))
     with film.open("wb") as file:
         file.write(b"YUV4MPEG2 W320 H240 F12:1 Ip A1:1 C420jpeg\n")

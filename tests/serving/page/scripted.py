@@ -1,4 +1,4 @@
-"""What the model of the page's tests says: MERG's agents, by turn and pass, held back and let go on as a test wants."""
+"""The scripted model of the page's tests: MERG's agents, which a test can make wait."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ from tests.engine.parts import STAGES, as_text, audit, fill_schema, find_stage
 
 REPLY = "You wanted this one. It need not be fine."
 FIRST = "Then let us go and eat."
-SAID: Mapping[str, Mapping[str, object]] = {
+OUTPUTS: Mapping[str, Mapping[str, object]] = {
     "mpa": {
         "textual_cues": [{"turn": 1, "cue": "“Really.” stands alone"}],
         "visual_cues": [{"frame": 2, "cue": "her mouth falls"}],
@@ -35,8 +35,11 @@ SAID: Mapping[str, Mapping[str, object]] = {
 
 
 class Agents:
-    """MERG's agents, and the one of one_pass. In the first pass they forecast joy, which the audit blames; in the next
-    pass they forecast sadness, and all checks pass. instead: other replies, by stage."""
+    """MERG's agents, and that of one_pass.
+
+    In the first pass they forecast joy, which the audit blames. In the next pass they forecast sadness, and all checks
+    pass. instead: other replies, by stage.
+    """
 
     def __init__(self, **instead: ScriptItem) -> None:
         self.instead = instead
@@ -46,7 +49,7 @@ class Agents:
 
     @contextmanager
     def held(self, stage: str) -> Iterator[None]:
-        """For as long as the block runs the stage says nothing."""
+        """Makes a stage wait until the block ends."""
         self._held = stage
         self._go_on.clear()
         try:
@@ -56,11 +59,11 @@ class Agents:
             self._go_on.set()
 
     def seeds(self) -> set[int]:
-        """Of all calls so far."""
+        """Returns the seeds of all calls so far."""
         return {request.sampling.seed for request in self.backend.requests}
 
     def prompts(self, stage: str) -> list[str]:
-        """What the stage was asked so far."""
+        """Returns the prompts of a stage so far."""
         return [request.messages[1].text for request in self.backend.requests if _stage(request) == stage]
 
     def _answer(self, request: Request) -> ScriptItem:
@@ -75,8 +78,10 @@ class Agents:
             return FIRST if "joy" in prompt else REPLY
         if stage == "gra":
             return as_text(audit({name: name != "caef" or FIRST not in prompt for name in STAGES}))
-        said = dict(SAID[stage]) | ({"emotion": "joy"} if stage == "caef" and "The audit found" not in prompt else {})
-        return fill_schema(said, json.loads(request.schema))
+        output = dict(OUTPUTS[stage])
+        if stage == "caef" and "The audit found" not in prompt:
+            output["emotion"] = "joy"
+        return fill_schema(output, json.loads(request.schema))
 
 
 def _stage(request: Request) -> str:

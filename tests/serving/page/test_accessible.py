@@ -8,14 +8,14 @@ from playwright.sync_api import Page, expect
 
 from mmerg.errors import CallError, Failure
 from tests.reporting.axe import RULES
-from tests.serving.page.conftest import CLIP, answered, say
+from tests.serving.page.conftest import CLIP, say, wait_for_reply
 from tests.serving.page.scripted import REPLY, Agents
 
 LOOKS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (390, "dark"))
 
 
 def check(page: Page) -> None:
-    """On a laptop, and on a phone with dark colours."""
+    """Checks the page on a laptop, and on a phone with dark colours."""
     for width, scheme in LOOKS:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
@@ -23,7 +23,7 @@ def check(page: Page) -> None:
         assert violations == [], f"{width} {scheme}: {AxeResults({'violations': violations}).generate_report()}"
 
 
-def test_axe_finds_nothing(page: Page, agents: Agents) -> None:
+def test_no_state_of_the_page_violates_a_rule_of_axe(page: Page, agents: Agents) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.evaluate(AXE_SCRIPT)
     check(page)
@@ -39,7 +39,7 @@ def test_axe_finds_nothing(page: Page, agents: Agents) -> None:
         say(page, "It's fine. Really.")
         expect(page.locator(".under-way").first).to_contain_text("Plan")
         check(page)
-    answered(page)
+    wait_for_reply(page)
     page.locator(".look").first.click()
     check(page)
     page.get_by_role("button", name="Draft 1").click()
@@ -56,12 +56,12 @@ def test_axe_finds_nothing(page: Page, agents: Agents) -> None:
     agents.instead["mpa"] = CallError(Failure.OOM, "no memory", hint="take a smaller model")
     page.get_by_role("button", name="Edit turn 1").click()
     page.get_by_role("button", name="Send").click()
-    answered(page)
+    wait_for_reply(page)
     page.get_by_role("button", name="Send").click()
     check(page)
 
 
-def test_a_chat_by_keyboard_alone(page: Page) -> None:
+def test_a_chat_works_by_keyboard_alone(page: Page) -> None:
     page.evaluate(
         """() => {
           window.announced = [];
@@ -74,7 +74,7 @@ def test_a_chat_by_keyboard_alone(page: Page) -> None:
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("Really.")
     page.keyboard.press("Enter")
-    answered(page)
+    wait_for_reply(page)
     assert page.locator(".mine .text").inner_text() == "It's fine.\nReally."
     assert page.evaluate("announced") == ["Sent.", f"mmerg: {REPLY}"]  # only the start and end of a turn
     assert page.locator("[aria-live], body > [role=status], [role=alert], [role=log]").count() == 2
@@ -82,13 +82,13 @@ def test_a_chat_by_keyboard_alone(page: Page) -> None:
         page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".tries")).to_contain_text("2 of 2")
-    answered(page)
+    wait_for_reply(page)
     assert page.evaluate("document.activeElement.textContent") == "Try again"
 
 
 def test_nothing_is_cut_at_any_size(page: Page) -> None:
     say(page, "It's fine. Really.")
-    answered(page)
+    wait_for_reply(page)
     wide = "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.className)"
     for width, height in ((320, 256), (1920, 900)):
         page.set_viewport_size({"width": width, "height": height})

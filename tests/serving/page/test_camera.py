@@ -6,7 +6,7 @@ from base64 import b64encode
 
 from playwright.sync_api import Page, Route, expect
 
-from tests.serving.page.conftest import Site, answered, look, ready, say, step
+from tests.serving.page.conftest import Site, open_work, read_step, ready, say, wait_for_reply
 from tests.serving.page.scripted import REPLY
 from tests.serving.scripts import picture
 
@@ -37,17 +37,17 @@ def test_the_camera_is_off_until_turned_on_and_a_light_shows_it(filmed: Page) ->
     assert filmed.get_by_role("button", name="Camera").evaluate("(one) => one === document.activeElement")
 
 
-def of_two_seconds(route: Route) -> None:
-    """The setup with short clips."""
-    answer = route.fetch()
-    fields = answer.json()
+def shorten_clips(route: Route) -> None:
+    """Replaces the limit of clips in the setup with two seconds."""
+    response = route.fetch()
+    fields = response.json()
     fields["limits"]["clip_seconds"] = 2
-    route.fulfill(response=answer, json=fields)
+    route.fulfill(response=response, json=fields)
 
 
 def test_the_last_seconds_become_keyframes_that_evidence_cites(filmed: Page, site: Site) -> None:
     page = filmed
-    page.route("**/page/setup", of_two_seconds)
+    page.route("**/page/setup", shorten_clips)
     ready(page, f"{site.url}/?")
     page.evaluate("""() => {
       const { start } = MediaRecorder.prototype;
@@ -63,8 +63,8 @@ def test_the_last_seconds_become_keyframes_that_evidence_cites(filmed: Page, sit
     page.evaluate("begun.fourth")  # of the four the last two are held
     say(page, "It's fine. Really.")
     since_second = page.evaluate("(performance.now() - begun[1]) / 1000")
-    answered(page)
-    look(page)
+    wait_for_reply(page)
+    open_work(page)
     shots = page.locator(".shot img")
     assert shots.count() >= 2
     assert shots.evaluate_all("all => all.every((one) => one.naturalWidth > 100)")
@@ -93,14 +93,14 @@ def test_without_permission_for_the_camera_the_chat_goes_on(page: Page) -> None:
     expect(page.get_by_role("alert")).to_contain_text("The camera was not allowed")
     assert not page.locator(".light").is_visible()
     say(page, "Then in words.")
-    answered(page)
-    look(page)
-    assert "text only" in step(page, "What was seen")
+    wait_for_reply(page)
+    open_work(page)
+    assert "text only" in read_step(page, "What was seen")
     assert page.get_by_role("alert").inner_text() == ""
 
 
 def drop(page: Page, *files: tuple[str, str, bytes]) -> None:
-    """Files, as (name, type, bytes), dropped anywhere."""
+    """Drops files, given as (name, type, bytes), on the page."""
     held = page.evaluate_handle(
         """(files) => {
           const held = new DataTransfer();
@@ -118,12 +118,12 @@ def test_pictures_are_dropped_removed_and_sent(filmed: Page) -> None:
     expect(filmed.locator("#attached li")).to_have_count(2)
     filmed.get_by_role("button", name="Remove a.png").click()
     say(filmed, "Look at that.")
-    answered(filmed)
-    look(filmed)
+    wait_for_reply(filmed)
+    open_work(filmed)
     assert filmed.locator(".shot").count() == 1
-    assert "1 frame" in step(filmed, "What was seen")
+    assert "1 frame" in read_step(filmed, "What was seen")
     filmed.get_by_role("button", name="Try again").click()
-    answered(filmed)
+    wait_for_reply(filmed)
     assert filmed.locator(".shot").count() == 1
 
 
@@ -132,8 +132,8 @@ def test_the_reply_names_a_picture_that_cannot_be_used(page: Page) -> None:
     drop(page, ("a.png", "image/png", b"no picture"))
     expect(page.locator("#attached li")).to_have_count(1)
     say(page, "Look at that.")
-    answered(page)
-    expect(page.locator(".theirs .text")).to_have_text(REPLY)  # the words are answered
+    wait_for_reply(page)
+    expect(page.locator(".theirs .text")).to_have_text(REPLY)  # the words are wait_for_reply
     told = "Answered without your picture: a picture cannot be decoded: export it as JPEG or PNG."
     expect(page.locator(".unseen")).to_have_text(told)
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 import mmerg.serving
 from tests.reporting.parts import HOSTILE
-from tests.serving.page.conftest import NOTE, answered, look, say
+from tests.serving.page.conftest import NOTE, open_work, say, wait_for_reply
 from tests.serving.page.scripted import Agents
 
 FILES = sorted((Path(mmerg.serving.__file__).parent / "page").iterdir())
@@ -15,13 +15,13 @@ EMOJI = "👩‍👩‍👧 🏳️‍🌈 é"
 LONG = "w" * 3000
 
 
-def test_hostile_texts_are_text(page: Page, agents: Agents) -> None:
+def test_hostile_text_stays_text(page: Page, agents: Agents) -> None:
     assert page.locator("#note").inner_text() == NOTE
     cues = {"textual_cues": [{"turn": 1, "cue": HOSTILE[:200]}]}
     agents.instead |= {"sgrg": f"Oh. {EMOJI} {HOSTILE}", "mpa": json.dumps(cues)}
     say(page, f"{HOSTILE} {EMOJI} {LONG}")
-    answered(page)
-    look(page)
+    wait_for_reply(page)
+    open_work(page)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -27,7 +27,7 @@ def server() -> Iterator[Running]:
         yield server
 
 
-def test_sound_becomes_words(server: Running) -> None:
+def test_sound_is_transcribed(server: Running) -> None:
     sound = SOUND.read_bytes()
     silence = sound[:44] + bytes(32_000)
     for content, words in ((sound, "I did not get the job."), (silence, "")):
@@ -37,7 +37,7 @@ def test_sound_becomes_words(server: Running) -> None:
         assert (answer.status_code, answer.json()["what"]) == (400, "the sound cannot be decoded")
 
 
-def test_the_page_writes_what_is_said_while_the_button_is_held(server: Running, browser: Browser) -> None:
+def test_speech_while_the_button_is_held_becomes_the_message(server: Running, browser: Browser) -> None:
     page = browser.new_page(permissions=["microphone"])
     page.goto(server.url)
     page.get_by_role("button", name="More").click()

@@ -1,4 +1,4 @@
-"""A conversation on the page: agents at work, stop, try again, edit, and another system beside."""
+"""A conversation on the page: agents at work, stopping, trying again, editing, and comparing with another system."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from mmerg.backends.streaming import current_listener
 from mmerg.errors import CallError, Failure
 from mmerg.runs.folder import read_results
 from tests.reporting.watched import watched
-from tests.serving.page.conftest import CLIP, Site, answered, choose, look, ready, say, step
+from tests.serving.page.conftest import CLIP, Site, choose, open_work, read_step, ready, say, wait_for_reply
 from tests.serving.page.scripted import FIRST, REPLY, Agents
 from tests.serving.running import running
 
@@ -26,19 +26,19 @@ def bubbles(page: Page) -> list[str]:
     return page.locator(".turn .text:not(.draft)").all_inner_texts()
 
 
-def test_the_work_fills_in_as_it_happens(page: Page, agents: Agents) -> None:
+def test_the_work_of_agents_appears_as_it_happens(page: Page, agents: Agents) -> None:
     page.keyboard.press("Alt+a")
     assert page.locator(".step h4").all_inner_texts() == MERG
     assert page.locator(".step.waits").count() == len(MERG)
     with agents.held("psp"):
         say(page, WORDS)
         expect(page.locator(".step.asked h4")).to_contain_text("Plan")
-        assert "“Really.” stands alone" in step(page, "Perception")
-        assert "joy" in step(page, "Emotion forecast")
+        assert "“Really.” stands alone" in read_step(page, "Perception")
+        assert "joy" in read_step(page, "Emotion forecast")
         assert page.locator(".step.waits h4").all_inner_texts()[-2:] == ["Reply", "Audit"]
         expect(page.locator(".under-way")).to_contain_text(re.compile(r"Planning the reply …\s*\d"))
         assert bubbles(page) == [WORDS]
-    answered(page)
+    wait_for_reply(page)
     assert bubbles(page) == [WORDS, REPLY]
     assert page.locator(".under-way").count() == 0
     assert page.locator(".look").inner_text() == "sadness · comfort, gentle · 4 of 4 checks · draft 2"
@@ -46,23 +46,23 @@ def test_the_work_fills_in_as_it_happens(page: Page, agents: Agents) -> None:
 
 def test_passes_are_shown_with_the_fault_and_evidence_leads_to_its_turn(page: Page) -> None:
     say(page, WORDS)
-    answered(page)
-    look(page)
+    wait_for_reply(page)
+    open_work(page)
     passes = page.get_by_role("group", name="Drafts").get_by_role("button")
     assert [one.get_attribute("aria-pressed") for one in passes.all()] == ["false", "true"]
     assert "3 of 4 checks passed" in (passes.nth(0).text_content() or "")
     assert "sent" in (passes.nth(1).text_content() or "")
-    assert "as in draft 1" in step(page, "Perception")
-    assert "Rerun from here" in step(page, "Emotion forecast")
-    assert "sadness" in step(page, "Emotion forecast")
-    assert REPLY in step(page, "Reply")
-    assert "all checks passed" in step(page, "Draft 2 was sent")
+    assert "as in draft 1" in read_step(page, "Perception")
+    assert "Rerun from here" in read_step(page, "Emotion forecast")
+    assert "sadness" in read_step(page, "Emotion forecast")
+    assert REPLY in read_step(page, "Reply")
+    assert "all checks passed" in read_step(page, "Draft 2 was sent")
     passes.nth(0).press("Enter")
     assert passes.nth(0).evaluate("(one) => one === document.activeElement")
-    assert "joy" in step(page, "Emotion forecast")
-    assert FIRST in step(page, "Reply")
-    assert "first fault" in step(page, "Audit")
-    assert "mend caef" in step(page, "Audit")
+    assert "joy" in read_step(page, "Emotion forecast")
+    assert FIRST in read_step(page, "Reply")
+    assert "first fault" in read_step(page, "Audit")
+    assert "mend caef" in read_step(page, "Audit")
     turn = page.locator(".turn.mine")
     page.get_by_role("button", name="turn 1", exact=True).focus()
     assert "pointed" in (turn.get_attribute("class") or "")
@@ -70,7 +70,7 @@ def test_passes_are_shown_with_the_fault_and_evidence_leads_to_its_turn(page: Pa
     assert "pointed" not in (turn.get_attribute("class") or "")
     choose(page, "Reply with", "one_pass")
     say(page, "Two.")
-    answered(page)
+    wait_for_reply(page)
     assert "Good for you." in page.locator("#works").inner_text()
     page.locator(".look").first.click()
     assert FIRST in page.locator("#works").inner_text()  # the selected draft
@@ -80,15 +80,15 @@ def test_passes_are_shown_with_the_fault_and_evidence_leads_to_its_turn(page: Pa
 def test_a_turn_is_stopped_and_tried_again(page: Page, agents: Agents) -> None:
     with agents.held("caef"):
         say(page, WORDS)
-        look(page)
+        open_work(page)
         expect(page.locator(".step.asked h4")).to_contain_text("Emotion")
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".theirs .note")).to_have_text("Stopped.")
-        assert "not finished" in step(page, "Emotion forecast")
-    answered(page)
+        assert "not finished" in read_step(page, "Emotion forecast")
+    wait_for_reply(page)
     page.get_by_role("button", name="Try again").click()
     expect(page.locator(".theirs .text")).to_have_text(REPLY)
-    answered(page)
+    wait_for_reply(page)
     assert len(agents.seeds()) == 2
     expect(page.locator(".tries")).to_contain_text("2 of 2")
     page.get_by_role("button", name="Previous try").click()
@@ -99,9 +99,9 @@ def test_a_turn_is_stopped_and_tried_again(page: Page, agents: Agents) -> None:
 
 def test_an_edited_turn_drops_those_after_it(page: Page, agents: Agents) -> None:
     say(page, "One.")
-    answered(page)
+    wait_for_reply(page)
     say(page, "Two.")
-    answered(page)
+    wait_for_reply(page)
     assert bubbles(page) == ["One.", REPLY, "Two.", REPLY]
     assert REPLY in agents.prompts("mpa")[-1]
     page.get_by_role("button", name="Edit turn 1").click()
@@ -110,23 +110,23 @@ def test_an_edited_turn_drops_those_after_it(page: Page, agents: Agents) -> None
     assert page.get_by_label("Your message").input_value() == ""
     page.get_by_role("button", name="Edit turn 1").click()
     say(page, "Three.")
-    answered(page)
+    wait_for_reply(page)
     assert bubbles(page) == ["Three.", REPLY]
     assert not {"One.", "Two."} & set(agents.prompts("mpa")[-1].split())
 
 
-def test_another_system_replies_beside_with_its_own_history(page: Page, agents: Agents) -> None:
+def test_two_systems_reply_side_by_side_each_with_its_history(page: Page, agents: Agents) -> None:
     assert page.locator("#beside option[value='mmerg-merg']").is_disabled()
     choose(page, "Compare with", "one_pass")
     say(page, "One.")
-    answered(page)
+    wait_for_reply(page)
     say(page, "Two.")
-    answered(page)
+    wait_for_reply(page)
     assert bubbles(page) == ["One.", REPLY, "Good for you.", "Two.", REPLY, "Good for you."]
     assert "Good for you." in agents.prompts("answer")[-1]
     assert REPLY not in agents.prompts("answer")[-1]
     page.set_viewport_size({"width": 1920, "height": 900})
-    look(page)
+    open_work(page)
     columns = page.locator("#works > article")
     assert columns.locator("h3").all_inner_texts() == ["MERG", "One pass"]
     left, right = (one.bounding_box() for one in columns.all())
@@ -138,33 +138,32 @@ def test_another_system_replies_beside_with_its_own_history(page: Page, agents: 
 def test_failures_are_shown_and_can_be_tried_again(page: Page, agents: Agents) -> None:
     agents.instead["psp"] = CallError(Failure.OOM, "the model needs more memory", hint="take a smaller one")
     say(page, WORDS)
-    answered(page)
+    wait_for_reply(page)
     failure = page.locator(".failure")
     assert "The model needs more memory." in failure.inner_text()
     assert "Take a smaller one." in failure.inner_text()
-    look(page)
-    assert "not finished" in step(page, "Plan")
-    assert "not reached" in step(page, "Audit")
+    open_work(page)
+    assert "not finished" in read_step(page, "Plan")
+    assert "not reached" in read_step(page, "Audit")
     agents.instead = {"mpa": '{"textual_cues": [{"turn": 9, "cue": "x"}]}'}
     page.get_by_role("button", name="Try again").click()
-    answered(page)
-    assert "there is no turn 9" in step(page, "Perception")
+    wait_for_reply(page)
+    assert "there is no turn 9" in read_step(page, "Perception")
     agents.instead = {"gra": "fine, all of it"}  # an unreadable audit is not a pass
     page.get_by_role("button", name="Try again").click()
-    answered(page)
-    assert "the audit cannot be read" in step(page, "Audit")
+    wait_for_reply(page)
+    assert "the audit cannot be read" in read_step(page, "Audit")
     assert page.locator(".step.bad h4").all_inner_texts() == ["Audit"]
 
 
 def test_a_chat_survives_its_server(browser: Browser, site: Site, agents: Agents) -> None:
-    """The server stops during a turn, and another one saves the chat."""
     with ExitStack() as going:
-        server = going.enter_context(running(agents.backend, *site.words))
+        server = going.enter_context(running(agents.backend, *site.overrides))
         with watched(browser, origins=(site.url, server.url, "blob:")) as view:
             page = view.page
             ready(page, server.url)
             say(page, WORDS)
-            answered(page)
+            wait_for_reply(page)
             with agents.held("psp"):
                 say(page, "Still there?")
                 expect(page.locator(".under-way")).to_contain_text("Planning")
@@ -172,19 +171,19 @@ def test_a_chat_survives_its_server(browser: Browser, site: Site, agents: Agents
                 ending.start()
                 expect(page.locator(".failure")).to_contain_text("The server was stopped in the middle of this reply.")
             ending.join()
-            page.route(f"{server.url}/page/save", lambda route: route.fulfill(response=again(site, route)))
-            run = saved(page)
+            page.route(f"{server.url}/page/save", lambda route: route.fulfill(response=send_to_another(site, route)))
+            run = save_as_run(page)
             assert bubbles(page) == [WORDS, REPLY, "Still there?"]
     assert [one.response for one in read_results(run).values()] == [REPLY]
 
 
-def again(server: Site, route: Route) -> APIResponse:
-    """The response of another server to the same request."""
+def send_to_another(server: Site, route: Route) -> APIResponse:
+    """Sends a request to another server, and returns the response."""
     return route.fetch(url=f"{server.url}/page/save", headers={**route.request.headers, "origin": server.url})
 
 
-def saved(page: Page) -> Path:
-    """The run folder that the page has had written."""
+def save_as_run(page: Page) -> Path:
+    """Saves the chat as a run, and returns its folder."""
     page.get_by_role("button", name="More").click()
     page.get_by_role("button", name="Save as a run").click()
     with page.expect_response("**/page/save") as asked:
@@ -199,7 +198,7 @@ def test_a_chat_survives_a_reload_and_is_in_the_list(page: Page, site: Site, age
     page.locator("#files").set_input_files(CLIP)
     expect(page.locator("#attached li")).to_have_count(1)
     say(page, WORDS)
-    answered(page)
+    wait_for_reply(page)
     with agents.held("caef"):
         say(page, "And?")
         expect(page.locator(".under-way")).to_contain_text("Working out")
@@ -213,13 +212,13 @@ def test_a_chat_survives_a_reload_and_is_in_the_list(page: Page, site: Site, age
     page.locator(".look").first.click()
     assert page.locator(".shot img").evaluate_all("all => all.length > 1 && all.every((one) => one.naturalWidth > 100)")
     page.get_by_role("button", name="Try again").click()
-    answered(page)
+    wait_for_reply(page)
     assert bubbles(page)[-1] == REPLY
     page.get_by_role("button", name="New chat").click()
     expect(page.locator(".turn")).to_have_count(0)
     assert page.get_by_label("Your message").input_value() == ""
     say(page, "Another one.")
-    answered(page)
+    wait_for_reply(page)
     page.go_back()
     expect(page.locator(".turn")).to_have_count(4)
     assert bubbles(page)[0] == WORDS
@@ -239,7 +238,7 @@ def test_a_chat_survives_a_reload_and_is_in_the_list(page: Page, site: Site, age
 
 def test_two_windows_lose_nothing(page: Page, agents: Agents) -> None:
     say(page, "One.")
-    answered(page)
+    wait_for_reply(page)
     expect(page).to_have_url(re.compile("#"))
     other = page.context.new_page()
     ready(other, page.url)
@@ -248,7 +247,7 @@ def test_two_windows_lose_nothing(page: Page, agents: Agents) -> None:
         say(page, "Here.")
         say(other, "There.")
     for one, words in ((page, "Here."), (other, "There.")):
-        answered(one)
+        wait_for_reply(one)
         assert bubbles(one) == ["One.", REPLY, words, REPLY]
     page.wait_for_timeout(300)  # milliseconds, until both are stored
     for one in (page, other):
@@ -264,19 +263,19 @@ def test_drafts_are_not_overwritten(page: Page) -> None:
     page.locator(".opener").first.click()
     assert text.input_value().startswith("A draft. I didn’t")
     say(page, "One.")
-    answered(page)
+    wait_for_reply(page)
     text.fill("A draft.")
     for end in ("Escape", "Enter"):
         page.get_by_role("button", name="Edit turn 1").click()
         expect(text).to_have_value("One.")
         text.press(end)
         expect(text).to_have_value("A draft.")
-        answered(page)
+        wait_for_reply(page)
 
 
 def test_a_chat_is_copied_and_downloaded(page: Page) -> None:
     say(page, WORDS)
-    answered(page)
+    wait_for_reply(page)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy the reply").click()
     assert page.evaluate("navigator.clipboard.readText()") == REPLY
@@ -296,7 +295,9 @@ def test_a_chat_is_copied_and_downloaded(page: Page) -> None:
     assert turns[1]["emotion"] == "sadness"
 
 
-def test_words_appear_as_they_are_written_and_markdown_is_rendered(page: Page, site: Site, agents: Agents) -> None:
+def test_a_reply_appears_while_it_is_written_and_its_markdown_is_rendered(
+    page: Page, site: Site, agents: Agents
+) -> None:
     class Writing(Dry):
         def complete(self, request: Request) -> Reply:
             reply, hear = agents.backend.complete(request), current_listener()
@@ -316,7 +317,7 @@ def test_words_appear_as_they_are_written_and_markdown_is_rendered(page: Page, s
         }"""
     )
     say(page, WORDS)
-    answered(page)
+    wait_for_reply(page)
     assert page.evaluate("drafts[0]").startswith("That is **good**, `tru")
     for part, words in (("strong", "good"), ("code", "truly"), ("li", "<b>x</b>")):
         assert page.locator(f".theirs > .text {part}").inner_text() == words
@@ -324,12 +325,12 @@ def test_words_appear_as_they_are_written_and_markdown_is_rendered(page: Page, s
 
 def test_the_agents_are_beside_the_chat_or_over_it(page: Page) -> None:
     say(page, WORDS)
-    answered(page)
+    wait_for_reply(page)
     for width, height, beside in ((1280, 900, True), (390, 844, False)):
         page.set_viewport_size({"width": width, "height": height})
         reply = page.locator(".theirs .text")
         expect(reply).to_be_in_viewport()
-        look(page)
+        open_work(page)
         assert page.locator("#works").is_visible()
         talk, work = (page.locator(one).bounding_box() for one in ("#talk", "#work"))
         assert talk
