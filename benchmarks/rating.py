@@ -24,7 +24,7 @@ import numpy as np
 from mmerg.rating.page import FOLDER
 from mmerg.rating.score import estimate_mean
 from mmerg.rating.study import read_links, read_study
-from tests.rating.parts import study
+from tests.rating.parts import create_study
 
 STUDIES = {  # dialogues, raters, and the standard deviations of dialogues, raters and noise
     "ratings, 3 raters": (100, 3, 0.8, 0.3, 0.8),
@@ -87,7 +87,7 @@ def kill_and_count(folder: Path) -> tuple[int, int, list[float]]:
 def main() -> None:
     print_results({f"coverage of {name}": measure_coverage(*numbers) for name, numbers in STUDIES.items()})
     with tempfile.TemporaryDirectory() as folder:
-        saved, lost, times = kill_and_count(study(Path(folder), 12))
+        saved, lost, times = kill_and_count(create_study(Path(folder), 12))
     print_results({f"ratings lost of {saved} in {KILLS} kills": lost})
     print_results({"ms to save a click, median": median(times), "95th percentile": quantiles(times, n=20)[-1]})
     print_results({"bytes of the page": sum(file.stat().st_size for file in FOLDER.iterdir())})

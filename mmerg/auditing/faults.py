@@ -60,8 +60,8 @@ class Case(Record):
     scores: dict[Form, float | None]
 
 
-class Audits(Verdicts):
-    """The cases of a sample, or the failure of a call."""
+class SampleAudit(Verdicts):
+    """The audit of a sample: its cases, or the failure of a call."""
 
     cases: tuple[Case, ...] = ()
 
@@ -80,7 +80,7 @@ class Auditing:
     prompts: Prompts
     sampling: Sampling
 
-    def audit_sample(self, sample: str, backend: Backend, emit: Emit) -> Audits:
+    def audit_sample(self, sample: str, backend: Backend, emit: Emit) -> SampleAudit:
         """Audits a sample. Raises CallError if it is interrupted, and RunError if the run folder is not complete."""
         first = self.passes.read(sample)
         sources = {symbol: lambda *_, output=output: output for symbol, output in first.source_outputs.items()}
@@ -90,7 +90,7 @@ class Auditing:
             state = replace(first.state, images=self.passes.read_images(sample))
             return {"cases": tuple(self._make_cases(state, self.results[sample], ask))}
 
-        return Audits.model_validate(run_attempt(first.started, decide, emit)[0])
+        return SampleAudit.model_validate(run_attempt(first.started, decide, emit)[0])
 
     def _make_cases(self, state: State, result: Result, ask: Asker) -> Iterator[Case]:
         """The cases of a sample, stage by stage. Raises SampleError if a call fails."""

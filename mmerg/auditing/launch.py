@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from mmerg.auditing.calibrate import choose_check, measure_auditor
-from mmerg.auditing.faults import KINDS, Auditing, Audits
+from mmerg.auditing.faults import KINDS, Auditing, SampleAudit
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, find_dialogues
 from mmerg.auditing.planted import PLANTED, PlantedFaults, compute_aucs, compute_checks
 from mmerg.auditing.worth import measure_worth
@@ -133,12 +133,12 @@ def launch(
     return 1 if failed else 0
 
 
-def _audit_samples(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console) -> list[Audits]:
+def _audit_samples(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console) -> list[SampleAudit]:
     """Audits several samples, in parallel in the slots of the pool."""
     progress = Progress(out, len(samples), kept=0)
-    audits: list[Audits] = []
+    audits: list[SampleAudit] = []
 
-    def audit(sample: str) -> Audits:
+    def audit(sample: str) -> SampleAudit:
         with pool.lease() as backend:
             return auditing.audit_sample(sample, backend, progress.event)
 

@@ -41,7 +41,7 @@ def compare_judges(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, 
     RunError if a judgement is stale or cannot be read."""
     columns: dict[tuple[str, str], dict[str, float]] = {}
     agreements: dict[tuple[str, str], list[bool]] = {}  # of both orders
-    for judge, folder, candidates in _judgings(answers, runs):
+    for judge, folder, candidates in _find_judgings(answers, runs):
         verdicts = read_records(folder, Verdicts, VERDICTS) if folder.exists() else {}
         for code, item in answers.items.items():
             judged = verdicts.get(item.sample)
@@ -59,10 +59,10 @@ def compare_judges(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, 
                     column[code] = round(fmean(values))
                 agreements.setdefault((judge, question), []).extend(agree_orders(usable))
     for (judge, question), column in columns.items():
-        yield _compare(answers, judge, question, column, agreements[judge, question], draws, seed)
+        yield _compare_judge(answers, judge, question, column, agreements[judge, question], draws, seed)
 
 
-def _judgings(answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[tuple[str, Path, tuple[int, ...]]]:
+def _find_judgings(answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[tuple[str, Path, tuple[int, ...]]]:
     """The name of each judge, the folder of its verdicts, and the candidates that it judged."""
     for number, path in runs.items():
         if answers.form.replies == 1:
@@ -76,7 +76,7 @@ def _judgings(answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[tuple
                     yield match.name, path.parent / match.judging, (number, other)
 
 
-def _compare(
+def _compare_judge(
     answers: StudyAnswers,
     judge: str,
     question: str,

@@ -11,7 +11,7 @@ import httpx
 from mmerg.rating.launch import create
 from mmerg.rating.page import build_server
 from mmerg.rating.store import RatingStore
-from mmerg.rating.study import Study, read_links, read_study
+from mmerg.rating.study import read_links, read_study
 from mmerg.serving.launch import open_listener
 from mmerg.settings.commands import RateSettings
 from tests.scoring.run_builder import build_run, result
@@ -23,7 +23,7 @@ FEELINGS = ("sadness", "joy", "anger")
 BARE: dict[str, Any] = {"visual": "none", "gold": 0.0, "repeats": 0.0}
 
 
-def runs(folder: Path, count: int = 12, *names: str, replies: int = 0) -> list[Path]:
+def write_runs(folder: Path, count: int = 12, *names: str, replies: int = 0) -> list[Path]:
     """Writes runs over `count` dialogues. replies: another number gives other replies."""
     folders = []
     for number, name in enumerate(names or NAMES):
@@ -41,16 +41,12 @@ def runs(folder: Path, count: int = 12, *names: str, replies: int = 0) -> list[P
     return folders
 
 
-def study(folder: Path, count: int = 12, **settings: Any) -> Path:
+def create_study(folder: Path, count: int = 12, **settings: Any) -> Path:
     """Creates a study in `folder`/study; by default only of text, without checks and repeats."""
     place = folder / "study"
-    paths = [path for name in NAMES if (path := folder / name).exists()] or runs(folder, count)
+    paths = [path for name in NAMES if (path := folder / name).exists()] or write_runs(folder, count)
     assert create(RateSettings(**BARE | {"items": count} | settings), place, paths) == 0
     return place
-
-
-def create_and_read(folder: Path, **settings: Any) -> Study:
-    return read_study(study(folder, **settings))
 
 
 class Rater:

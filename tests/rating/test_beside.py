@@ -14,8 +14,8 @@ from mmerg.score import main as score_run
 from mmerg.settings.commands import RateSettings
 from tests.compared_runs import edit_run
 from tests.papertables.maker import Maker, match, rate, run_lines, write_judging, write_verdicts
-from tests.rating.parts import BARE, NAMES, runs, study
-from tests.rating.test_score import answer, scored
+from tests.rating.parts import BARE, NAMES, create_study, write_runs
+from tests.rating.test_score import compute_scores, write_ratings
 
 
 def write_verdicts_on_all(folder: Path, *verdicts: Verdict) -> None:
@@ -24,13 +24,13 @@ def write_verdicts_on_all(folder: Path, *verdicts: Verdict) -> None:
 
 
 def test_a_judge_is_compared_as_another_rater_of_the_same_items(tmp_path: Path) -> None:
-    folder = study(tmp_path, 12, human=True)
-    answer(folder, better=1.5)
+    folder = create_study(tmp_path, 12, human=True)
+    write_ratings(folder, better=1.5)
     for name, value in zip(NAMES, (2, 5), strict=True):
         rate(tmp_path / name, name, value)  # a judge of each run with the name of the run
         verdict = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=value)
         write_verdicts_on_all(tmp_path / f"judge-likert-{name}-12345678", verdict)
-    first, second = (judge for judge in scored(folder).judges if judge.question == "empathy")
+    first, second = (judge for judge in compute_scores(folder).judges if judge.question == "empathy")
     assert (first.judge, first.n, second.n) == ("zebra@likert", 12, 12)
     assert sum(row[1] for row in first.counts) == 12  # all verdicts are 2
     assert sum(row[4] for row in second.counts) == 12
@@ -42,17 +42,17 @@ def test_a_judge_is_compared_as_another_rater_of_the_same_items(tmp_path: Path) 
 
 
 def test_a_pair_is_a_tie_for_a_judge_whose_orders_disagree(tmp_path: Path) -> None:
-    folder = study(tmp_path, 12, design="pairwise")
-    answer(folder, better=1.5)  # the second run wins
+    folder = create_study(tmp_path, 12, design="pairwise")
+    write_ratings(folder, better=1.5)  # the second run wins
     judging = write_judging(tmp_path / "zebra", tmp_path / "giraffe", corpus="demo")
     verdict = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="second")
     swapped = verdict.model_copy(update={"round": 1, "order": (1, 0)})
     write_verdicts_on_all(judging, verdict, swapped.model_copy(update={"choice": "first"}))
-    [judge] = (judge for judge in scored(folder).judges if judge.question == "empathy")
+    [judge] = (judge for judge in compute_scores(folder).judges if judge.question == "empathy")
     assert (judge.n, judge.both_orders) == (12, 100)
     assert sum(row[0] for row in judge.counts) == 12  # -1: the second run
     write_verdicts_on_all(judging, verdict, swapped)
-    [judge] = (judge for judge in scored(folder).judges if judge.question == "empathy")
+    [judge] = (judge for judge in compute_scores(folder).judges if judge.question == "empathy")
     assert judge.both_orders == 0
     assert sum(row[1] for row in judge.counts) == 12  # a tie
 
@@ -61,8 +61,8 @@ def test_people_come_before_a_judge_in_tables_of_papers_and_are_in_the_report(tm
     run = Maker(tmp_path)("run")
     rate(run, "larger", 3.9)
     create(RateSettings(**BARE | {"items": 31}), tmp_path / "study", [run])
-    answer(tmp_path / "study")
-    scored(tmp_path / "study")
+    write_ratings(tmp_path / "study")
+    compute_scores(tmp_path / "study")
     assert score_run([str(run), "--resamples", "50"]) == 0
     people = read_table_run(run).people["people@study"]
     table = match("main", run)
@@ -74,13 +74,13 @@ def test_people_come_before_a_judge_in_tables_of_papers_and_are_in_the_report(tm
 
 
 def test_a_judge_of_a_run_with_new_replies_is_ignored(tmp_path: Path) -> None:
-    folder = study(tmp_path, 12)
-    answer(folder)
+    folder = create_study(tmp_path, 12)
+    write_ratings(folder)
     for name in NAMES:
         rate(tmp_path / name, "gemma", 3.0)
     verdict = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=3)
     write_verdicts_on_all(tmp_path / "judge-likert-gemma-12345678", verdict)
-    assert {judge.n for judge in scored(folder).judges} == {24, 0}
-    runs(tmp_path / "again", 12, "zebra", replies=5)
+    assert {judge.n for judge in compute_scores(folder).judges} == {24, 0}
+    write_runs(tmp_path / "again", 12, "zebra", replies=5)
     edit_run(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
-    assert {judge.n for judge in scored(folder).judges} == {12, 0}
+    assert {judge.n for judge in compute_scores(folder).judges} == {12, 0}

@@ -17,7 +17,7 @@ from mmerg.rating.score import estimate_mean
 from mmerg.rating.store import read_log
 from mmerg.rating.study import read_study
 from tests.processes import in_process
-from tests.rating.parts import SECRET, runs, study
+from tests.rating.parts import SECRET, create_study, write_runs
 
 FORMATS = {"csv": "out.csv", "pearmut": "out.json", "potato": "out"}
 
@@ -70,23 +70,23 @@ def fill_in(form: str, out: Path, wanted: dict[tuple[str, int, str], Any]) -> Pa
 @pytest.mark.parametrize("design", ["likert", "pairwise"])
 @pytest.mark.parametrize("form", FORMATS)
 def test_ratings_survive_an_export_and_import(tmp_path: Path, form: str, design: str) -> None:
-    folder, out = study(tmp_path, 4, design=design, gold=0.2), tmp_path / FORMATS[form]
-    made, random = read_study(folder), np.random.default_rng(0)
-    export(made, form, out)
+    folder, out = create_study(tmp_path, 4, design=design, gold=0.2), tmp_path / FORMATS[form]
+    study, random = read_study(folder), np.random.default_rng(0)
+    export(study, form, out)
     text = "".join(file.read_text() for file in (out.rglob("*.*") if out.is_dir() else [out]))
     assert not [word for word in SECRET if word in text]
     wanted = {
         (rater, place, name): random.choice(np.array([*question.points, "cannot"], object))
-        for rater, order in made.orders.items()
+        for rater, order in study.orders.items()
         for place in range(len(order))
-        for name, question in made.form.questions.items()
+        for name, question in study.form.questions.items()
     }
     file = fill_in(form, out, wanted)
-    count = import_ratings(made, folder, form, file)
+    count = import_ratings(study, folder, form, file)
     size = (folder / "ratings.jsonl").stat().st_size
-    import_ratings(made, folder, form, file)
+    import_ratings(study, folder, form, file)
     assert (folder / "ratings.jsonl").stat().st_size == size
-    log, _ = read_log(folder, made)
+    log, _ = read_log(folder, study)
     found = {(*key, name): value for key, answers in log.answers.items() for name, value in answers.items()}
     lost = {"cannot"} if form == "pearmut" else set()  # a slider that nobody moved
     assert found == {key: value for key, value in wanted.items() if value not in lost}
@@ -94,14 +94,14 @@ def test_ratings_survive_an_export_and_import(tmp_path: Path, form: str, design:
 
 
 def test_spreadsheets_with_semicolons_and_decimals_are_read(tmp_path: Path) -> None:
-    folder = study(tmp_path, 4)
+    folder = create_study(tmp_path, 4)
     (tmp_path / "in.csv").write_text("rater;place;question;value\nr1;3,0;empathy;4,0\nr1;3.0;fluency;5.0\n")
     assert import_ratings(read_study(folder), folder, "csv", tmp_path / "in.csv") == 2
     assert read_log(folder, read_study(folder))[0].answers["r1", 3] == {"empathy": 4, "fluency": 5}
 
 
 def test_the_file_imported_last_counts(tmp_path: Path) -> None:
-    folder, file = study(tmp_path, 4), tmp_path / "in.csv"
+    folder, file = create_study(tmp_path, 4), tmp_path / "in.csv"
     for value in (4, 3, 4):
         file.write_text(f"rater,place,question,value\nr1,3,empathy,{value}\n")
         import_ratings(read_study(folder), folder, "csv", file)
@@ -115,7 +115,7 @@ def test_the_file_imported_last_counts(tmp_path: Path) -> None:
 def test_tables_without_ratings_are_refused(tmp_path: Path, text: str, what: str) -> None:
     (tmp_path / "in.csv").write_text(text)
     with pytest.raises(MmergError, match=what):
-        import_ratings(read_study(study(tmp_path, 3)), tmp_path / "study", "csv", tmp_path / "in.csv")
+        import_ratings(read_study(create_study(tmp_path, 3)), tmp_path / "study", "csv", tmp_path / "in.csv")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_tables_without_ratings_are_refused(tmp_path: Path, text: str, what: str
     ],
 )
 def test_answers_of_another_study_are_refused_and_nothing_is_added(tmp_path: Path, row: str, what: str) -> None:
-    folder = study(tmp_path, 3)
+    folder = create_study(tmp_path, 3)
     (tmp_path / "in.csv").write_text(f"rater,place,question,value\n{row}\n")
     with pytest.raises(MmergError, match=what):
         import_ratings(read_study(folder), folder, "csv", tmp_path / "in.csv")
@@ -171,7 +171,7 @@ def test_the_command_checks_its_arguments(arguments: list[str], message: str) ->
 
 def test_the_command_accepts_runs_of_a_sweep(tmp_path: Path) -> None:
     """The names of their folders contain "=", as settings do."""
-    swept = runs(tmp_path, 12, "demo-merg-seed=0-1a", "demo-merg-seed=1-2b")
+    swept = write_runs(tmp_path, 12, "demo-merg-seed=0-1a", "demo-merg-seed=1-2b")
     arguments = ["new", str(tmp_path / "study"), *map(str, swept), "items=12", "visual=none", "gold=0", "repeats=0"]
     done = in_process([sys.executable, "-m", "mmerg.rate", *arguments])
     assert done.returncode == 0, done.stderr

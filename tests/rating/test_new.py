@@ -19,28 +19,28 @@ from mmerg.rating.media import write_clip
 from mmerg.rating.study import HUMAN, read_key, read_links, read_study
 from mmerg.settings.commands import RateSettings
 from tests.compared_runs import edit_run
-from tests.rating.parts import BARE, create_and_read, runs, study
+from tests.rating.parts import BARE, create_study, write_runs
 
 
 def test_every_rater_gets_every_item_once_and_all_candidates_of_a_sample(tmp_path: Path) -> None:
-    folder = study(tmp_path, human=True)
-    key, made = read_key(folder), read_study(folder)
+    folder = create_study(tmp_path, human=True)
+    key, study = read_key(folder), read_study(folder)
     assert [candidate.name for candidate in key.candidates] == ["zebra", "giraffe", HUMAN]
-    for order in made.orders.values():
-        items = [shown.item for shown in order[made.practice :]]
+    for order in study.orders.values():
+        items = [shown.item for shown in order[study.practice :]]
         assert sorted(items) == sorted(key.items)
         samples = [key.items[item].sample for item in items]
         assert set(Counter(samples).values()) == {3}
         assert all(sample != following for sample, following in pairwise(samples))
-    assert len({tuple(order) for order in made.orders.values()}) == 3
+    assert len({tuple(order) for order in study.orders.values()}) == 3
     assert len(set(read_links(folder).values())) == 3
 
 
 def test_sides_are_balanced_over_raters_and_items(tmp_path: Path) -> None:
-    made = create_and_read(tmp_path, design="pairwise", raters=4, human=True)
+    study = read_study(create_study(tmp_path, design="pairwise", raters=4, human=True))
     swaps: Counter[str] = Counter()
-    for order in made.orders.values():
-        rated = order[made.practice :]
+    for order in study.orders.values():
+        rated = order[study.practice :]
         assert len(rated) == 36
         assert sum(shown.swap for shown in rated) == pytest.approx(18, abs=3)
         swaps.update(shown.item for shown in rated if shown.swap)
@@ -49,13 +49,13 @@ def test_sides_are_balanced_over_raters_and_items(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("design", ["likert", "pairwise"])
 def test_checks_and_repeats_are_among_the_items(tmp_path: Path, design: str) -> None:
-    folder = study(tmp_path, 60, design=design, items=50, gold=0.1, repeats=0.06)
-    made, key = read_study(folder), read_key(folder)
+    folder = create_study(tmp_path, 60, design=design, items=50, gold=0.1, repeats=0.06)
+    study, key = read_study(folder), read_key(folder)
     units = 100 if design == "likert" else 50
-    for order in made.orders.values():
+    for order in study.orders.values():
         checks = [shown.item for shown in order if shown.item in key.items and key.items[shown.item].expect]
         assert len(checks) == units // 10
-        assert len(order) == made.practice + round(units * 1.16)
+        assert len(order) == study.practice + round(units * 1.16)
         seen: dict[str, bool] = {}
         for shown in order:
             if shown.again:
@@ -63,11 +63,11 @@ def test_checks_and_repeats_are_among_the_items(tmp_path: Path, design: str) -> 
             seen[shown.item] = shown.swap
     loud = {code for code, item in key.items.items() if item.loud}
     assert len(loud) == -(-units // 20)
-    assert loud == {code for code, item in made.items.items() if item.expect and code in key.items}
+    assert loud == {code for code, item in study.items.items() if item.expect and code in key.items}
 
 
 def test_the_seed_decides_everything_but_the_links(tmp_path: Path) -> None:
-    paths = runs(tmp_path, 20)
+    paths = write_runs(tmp_path, 20)
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         create(RateSettings(items=10, seed=seed, **BARE), tmp_path / name, paths)
     a, b, c = (read_study(tmp_path / name) for name in "abc")
@@ -77,7 +77,7 @@ def test_the_seed_decides_everything_but_the_links(tmp_path: Path) -> None:
 
 
 def test_stratified_items_have_the_shares_of_emotions_in_the_corpus(tmp_path: Path) -> None:
-    folder = study(tmp_path, 60, items=12, stratify=True)
+    folder = create_study(tmp_path, 60, items=12, stratify=True)
     samples = {item.sample for item in read_key(folder).items.values()}
     assert Counter(int(sample[3:].partition("/")[0]) % 3 for sample in samples) == {0: 4, 1: 4, 2: 4}
 
@@ -128,14 +128,14 @@ def test_a_clip_is_cut_cropped_and_without_metadata(tmp_path: Path) -> None:
     ],
 )
 def test_impossible_settings_are_refused_and_leave_no_folder(tmp_path: Path, settings: Any, what: str) -> None:
-    paths = runs(tmp_path)
+    paths = write_runs(tmp_path)
     with pytest.raises(ConfigError, match=what):
         create(RateSettings(**BARE | settings), tmp_path / "study", paths)
     assert not (tmp_path / "study").exists()
 
 
 def test_runs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    first, second = runs(tmp_path)
+    first, second = write_runs(tmp_path)
     with pytest.raises(ConfigError, match="a single candidate"):
         create(RateSettings(items=3, design="pairwise", **BARE), tmp_path / "study", [first])
     edit_run(second, lambda manifest: manifest["identity"].update(corpus="another"))
