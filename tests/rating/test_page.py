@@ -19,7 +19,7 @@ from tests.processes import start_command
 from tests.rating.parts import SECRET, Rater, create_study, serving
 from tests.reporting.axe import check_axe
 from tests.reporting.watched import watched
-from tests.test_serve import printed
+from tests.test_serve import read_output
 
 GOOD = {"empathy": 4, "coherence": 4, "fluency": 5}
 
@@ -173,9 +173,9 @@ def serve_in_process(folder: Path, out: Path) -> Iterator[int]:
     """Runs the command in a process that is killed at the end, and gives its port."""
     process = start_command([sys.executable, "-m", "mmerg.rate", "serve", folder, "port=0"], out)
     try:
-        while not (match := re.search(r"http://127.0.0.1:(\d+)/#", printed(out, 1))):
+        while not (match := re.search(r"http://127.0.0.1:(\d+)/#", read_output(out, 1))):
             process.join(0.05)
-            assert process.exitcode is None, printed(out, 2)
+            assert process.exitcode is None, read_output(out, 2)
         yield int(match[1])
     finally:
         process.kill()
