@@ -38,7 +38,7 @@ from benchmarks.parts import (
     run_in_turn,
     write_corpus,
 )
-from mmerg.backends.dry import TEXT, least
+from mmerg.backends.dry import TEXT, build_smallest
 from mmerg.experiment.launch import launch
 from tests.configs import parse_settings
 from tests.scripted_ollama import scripted_ollama
@@ -49,7 +49,7 @@ START = {"help": ("-m", "mmerg", "run", "--help"), "imports": ("-c", "import hyd
 def reply_minimally(body: Mapping[str, Any]) -> str:
     """Returns the shortest completion that the schema allows; audits pass."""
     schema = body.get("format") or body.get("response_format", {}).get("json_schema", {}).get("schema")
-    return json.dumps(least(schema, 0)) if schema else TEXT
+    return json.dumps(build_smallest(schema, 0)) if schema else TEXT
 
 
 def serve(pipe: Connection) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mmerg.backends.ollama_host import OllamaHost
-from mmerg.backends.pool import USELESS
+from mmerg.backends.pool import LASTING_FAILURES
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Sampling
 from mmerg.checking import probes
 from mmerg.checking.at_once import parallel
@@ -67,7 +67,7 @@ def _check_host(settings: Settings, host: str, unusable: list[str]) -> Iterator[
             yield from _check_model(settings, host, backend, engine)
         except CallError as error:
             unusable.append(host)
-            yield "model" if error.failure in USELESS else "server", _failed(error)
+            yield "model" if error.failure in LASTING_FAILURES else "server", _failed(error)
 
 
 def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:

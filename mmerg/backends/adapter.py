@@ -1,7 +1,8 @@
-"""The common part of backends that call a server: load options, and which replies are valid.
+"""The base class of backends that call a server. It checks load options, and that each reply is valid.
 
-A reply does not name its engine, and a server can be updated between two calls. So the host is described again after
-each reply (a millisecond). The reply is valid only if version and digest are those of the first description.
+A reply does not name the engine that made it, and a server can be updated between two calls. The adapter therefore
+identifies the server again after each reply, which takes a millisecond. The reply is valid only if the server's version
+and the model's digest are still those of the first description.
 """
 
 import time
@@ -17,15 +18,15 @@ from mmerg.backends.protocol import Engine, Finish, Reply, Request, make_engine_
 from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure
 
-CHECKS = 4  # attempts of the check after a reply
-BASE_BYTES, TOKEN_BYTES = 2**20, 2**12  # limit of a response, and its increase for each token allowed
+CHECK_ATTEMPTS = 4  # for the check after a reply
+BASE_BYTES, TOKEN_BYTES = 2**20, 2**12  # a response may have BASE_BYTES, and TOKEN_BYTES more for each token
 
-Load = Mapping[str, int | str | bool | float]
-Read = Callable[[httpx.Response], Reply]
+LoadOptions = Mapping[str, int | str | bool | float]
+ResponseReader = Callable[[httpx.Response], Reply]
 
 
 class Adapter(ABC):
-    """A `Backend` over `model` at one server. check_wait: seconds before the first retry of the check after a reply."""
+    """A `Backend` for `model` at one server. check_wait: seconds before the first retry of the check after a reply."""
 
     def __init__(self, server: Http, model: str, check_wait: float) -> None:
         self.host, self.model = server.host, model
@@ -36,72 +37,78 @@ class Adapter(ABC):
     def _describe(self) -> Engine: ...
 
     @abstractmethod
-    def _ask(self, request: Request) -> Reply: ...
+    def _call(self, request: Request) -> Reply: ...
 
     @abstractmethod
-    def _serves(self) -> tuple[str, str, *tuple[object, ...]]:
-        """The server's current version and the digest of the model; subclasses may add more."""
+    def _identify(self) -> tuple[str, str, *tuple[object, ...]]:
+        """Returns the server's current version and the model's digest. Subclasses may add more."""
 
     def describe(self) -> Engine:
-        """The engine that the host serves now. Raises ConfigError if it does not support the settings."""
+        """Returns the engine that the host serves now. Raises ConfigError if it does not support the settings."""
         engine = self._describe()
         self._engine = self._engine or engine
         return engine
 
     def complete(self, request: Request) -> Reply:
-        """The reply of the engine that was described first. Raises CallError model_not_found if the host serves another
-        engine now."""
+        """Returns the reply of the engine that was described first. Raises CallError model_not_found if the host now
+        serves another engine."""
         engine = self._engine
         if request.images and not (engine or self.describe()).vision:
             what = f"model {self.model} has no vision, and the request has {len(request.images)} images"
             hint = "use a model with the capability vision, or describe frames in words"
             raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
         may_think = bool(request.sampling.stop) and self._may_think()
-        reply = ask_with_stops(self._ask, request, may_think)
+        reply = complete_with_stops(self._call, request, may_think)
         if engine:
-            retry(lambda: self._check_still(engine), CHECKS, self._check_wait, self._server.closed)
+            retry(lambda: self._check_unchanged(engine), CHECK_ATTEMPTS, self._check_wait, self._server.closed)
         return reply
 
     def close(self) -> None:
         self._server.close()
 
     def _may_think(self) -> bool:
-        """Whether the model may write thoughts before its reply."""
+        """Returns whether the model may write thoughts before its reply."""
         engine = self._engine or self.describe()
         return "thinking" in engine.capabilities or engine.think
 
-    def _check_still(self, engine: Engine) -> None:
-        version, digest, *_ = self._serves()
+    def _check_unchanged(self, engine: Engine) -> None:
+        version, digest, *_ = self._identify()
         if (version, digest) != (engine.version, engine.digest):
             raise make_engine_error(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 
 
-def ask_with_stops(ask: Callable[[Request], Reply], request: Request, may_think: bool) -> Reply:
-    """The reply to `request`. Servers end thoughts at a stop text, too, so stop texts are not sent to a model that may
-    think. If another model turns out to think, it is asked again without them. Callers cut replies at stop texts."""
-    without = replace(request, sampling=replace(request.sampling, stop=()))
-    reply = ask(without if may_think else request)
+def complete_with_stops(complete: Callable[[Request], Reply], request: Request, may_think: bool) -> Reply:
+    """Returns the reply to `request`, whose stop texts are sent only to a model that does not think.
+
+    A stop text would end thoughts, too. If a model turns out to think although `may_think` is false, the request is
+    repeated without stop texts. Callers cut the reply at stop texts themselves.
+    """
+    without_stops = replace(request, sampling=replace(request.sampling, stop=()))
+    if may_think:
+        return complete(without_stops)
+    reply = complete(request)
     only_thoughts = (reply.thinking or reply.taken) and not reply.text.strip()
-    if only_thoughts and reply.finish is Finish.STOP and request.sampling.stop and not may_think:
-        return ask(without)
+    if only_thoughts and reply.finish is Finish.STOP and request.sampling.stop:
+        return complete(without_stops)
     return reply
 
 
-def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:
-    """Makes a chat call; `read` makes the reply from the response. Raises ConfigError for a call without a limit."""
+def post_chat(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: ResponseReader) -> Reply:
+    """Makes a chat call and returns the reply that `read` makes from the response. Raises ConfigError if `num_predict`
+    does not limit the reply."""
     if num_predict <= 0:
         what = f"num_predict is {num_predict}: without a limit a model may write for minutes"
         raise ConfigError(what, where="backbone.sampling", hint="set num_predict above 0")
-    begin = time.monotonic()
+    start = time.monotonic()
     try:
         with server.post(path, body, BASE_BYTES + TOKEN_BYTES * num_predict) as response:
             reply = read(response)
     except ValidationError as error:
-        raise server.unexpected(f"the reply cannot be read: {error.errors()[0]['msg']}") from None
-    return reply.model_copy(update={"seconds": time.monotonic() - begin, "host": server.host})
+        raise server.make_response_error(f"the reply cannot be read: {error.errors()[0]['msg']}") from None
+    return reply.model_copy(update={"seconds": time.monotonic() - start, "host": server.host})
 
 
-def check_load(load: Load, options: Collection[str], where: str) -> None:
+def check_load(load: LoadOptions, options: Collection[str], where: str) -> None:
     """Raises ConfigError if num_ctx is missing or a name is not in `options`."""
     unknown = ", ".join(load.keys() - set(options))
     if unknown or "num_ctx" not in load:

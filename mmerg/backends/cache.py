@@ -1,8 +1,8 @@
-"""Keeps complete replies in an SQLite file, so that a run can be replayed exactly and at no cost.
+"""Stores complete replies in an SQLite file, so that a run can be replayed exactly and at no cost.
 
-The key is a digest of the request and the engine. A reply cut at its token limit is kept, so that a replay makes the
-same repairs; failed calls and aborted replies are not. Several processes may share a file, which must be on a local
-disk (write-ahead log). The file lists its engines, so that a run can be replayed without a server.
+The key is a digest of the request and the engine. A reply that was cut at its token limit is stored, so that a replay
+makes the same repairs. Failed calls and aborted replies are not stored. Several processes may share a file, which must
+be on a local disk (write-ahead log). The file lists its engines, so that a run can be replayed without a server.
 
     backend = Cache(Ollama(...), Path("runs/cache.sqlite"), mode="on")
     engine = find_stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})
@@ -28,30 +28,31 @@ from mmerg.errors import CallError, ConfigError, Failure, write_error
 from mmerg.storage.files import describe_error
 
 log = logging.getLogger(__name__)
-BUSY_SECONDS = 30.0  # wait for another process that writes
-POLL = 0.02  # seconds between checks whether an identical call has ended
+BUSY_SECONDS = 30.0  # how long to wait for another process that writes
+POLL_SECONDS = 0.02  # between checks whether an identical call has ended
 TABLES = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL);
     COMMIT"""
 
-REPLIES_FILE = "replies.sqlite"  # the file's name in its folder
+REPLIES_FILE = "replies.sqlite"  # name of the file in its folder
 CacheMode = Literal["off", "read", "on"]
 
 
 class Cache:
-    """`inner` with a cache of its replies at `path`.
+    """A backend that stores the replies of `inner` in the file at `path`.
 
-    mode: `on` reads and writes, `read` only reads. A hit is the stored reply with `cached=True`. Simultaneous identical
-    calls, also of other processes, reach `inner` once. A stored reply that cannot be read is reported in a warning and
-    requested again. Raises ConfigError or RunError if the file cannot be used.
+    With mode `on` it reads and writes the file, with `read` it only reads. A stored reply is returned with
+    `cached=True`. Of simultaneous identical calls, even from several processes, only one reaches `inner`. A stored
+    reply that cannot be read is reported in a warning and requested again. Raises ConfigError or RunError if the file
+    cannot be used.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: CacheMode = "on") -> None:
         self._inner, self._path, self._mode = inner, path, mode
         self._guard, self._closed = threading.Lock(), CancelToken()
-        self._database: sqlite3.Connection | None = None  # used under the guard
+        self._database: sqlite3.Connection | None = None  # used only under the guard
         self._engine: Engine | None = None
 
     def describe(self) -> Engine:
@@ -65,8 +66,8 @@ class Cache:
             return hit
         if self._mode != "on":
             return self._inner.complete(request)
-        with self._locked(key):
-            return self._load(key) or self._keep(key, engine, self._inner.complete(request))
+        with self._lock(key):
+            return self._load(key) or self._store(key, engine, self._inner.complete(request))
 
     def close(self) -> None:
         self._inner.close()
@@ -76,12 +77,12 @@ class Cache:
                 self._database.close()
 
     def engines(self) -> list[Engine]:
-        """The engines whose replies the file contains."""
-        with self._connection() as database:
+        """Returns the engines whose replies the file contains."""
+        with self._connect() as database:
             return [Engine.model_validate_json(text) for (text,) in database.execute("SELECT engine FROM engines")]
 
     def _load(self, key: str) -> Reply | None:
-        with self._connection() as database:
+        with self._connect() as database:
             row = database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
@@ -92,24 +93,26 @@ class Cache:
             return None
         return reply.model_copy(update={"cached": True})
 
-    def _keep(self, key: str, engine: Engine, reply: Reply) -> Reply:
+    def _store(self, key: str, engine: Engine, reply: Reply) -> Reply:
         if reply.finish is not Finish.ABORT:
             text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
-            with self._connection() as database:
+            with self._connect() as database:
                 row = engine.key(), engine.model_dump_json()
                 database.execute("INSERT OR IGNORE INTO engines VALUES (?, ?)", row)
                 database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, text))
         return reply
 
     @contextmanager
-    def _locked(self, key: str) -> Iterator[None]:
-        """Makes identical calls of other threads and processes wait until the block ends. The key "open" does the same
-        for opening the file."""
+    def _lock(self, key: str) -> Iterator[None]:
+        """Makes other threads and processes that lock the same key wait until the block ends. The key is that of a
+        reply, or "open" while the file is opened."""
         token = current_token()
         path = self._path.with_name(f"{self._path.name}.{key[:32]}.lock")
         lock = FileLock(path, thread_local=False)
         try:
-            lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed.cancelled or token.cancelled)
+            lock.acquire(
+                threading.TIMEOUT_MAX, POLL_SECONDS, cancel_check=lambda: self._closed.cancelled or token.cancelled
+            )
         except Timeout as error:
             what = "the call was cancelled while waiting for an identical call"
             raise CallError(Failure.INTERRUPTED, what, where=str(self._path)) from error
@@ -119,34 +122,34 @@ class Cache:
             yield
         finally:
             with suppress(OSError):
-                path.unlink()  # before the release: whoever waits for the lock then makes another
+                path.unlink()  # before the release, so that waiting threads and processes make a new lock file
             lock.release()
 
     @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _connect(self) -> Iterator[sqlite3.Connection]:
         with self._guard:
             self._closed.check()
             try:
                 self._database = self._database or self._open()
                 yield self._database
             except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
-                raise self._unusable(str(error)) from error
+                raise self._make_error(str(error)) from error
 
     def _open(self) -> sqlite3.Connection:
         if self._mode == "on":
             self._path.parent.mkdir(parents=True, exist_ok=True)
         elif not self._path.is_file():
-            raise self._unusable("the file does not exist; run with cache=on first")
-        place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
-        database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            raise self._make_error("the file does not exist; run with cache=on first")
+        uri = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
+        database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         if self._mode == "on":
-            with self._locked("open"):  # setting the journal mode does not wait for other writers
+            with self._lock("open"):  # SQLite does not wait for other writers when it sets the journal mode
                 database.executescript(TABLES)
-                database.execute("PRAGMA journal_mode = WAL")  # without effect on disks that do not support it
+                database.execute("PRAGMA journal_mode = WAL")  # has no effect on disks that do not support it
             database.execute("PRAGMA synchronous = NORMAL")
         return database
 
-    def _unusable(self, why: str) -> ConfigError:
+    def _make_error(self, why: str) -> ConfigError:
         hint = "free disk space, move the file away, set cache_dir to another folder, or use cache=off"
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
@@ -176,11 +179,11 @@ def find_stored_engine(path: Path, backend: str, model: str, load: Mapping[str, 
     """
     with closing(Cache(Scripted([]), path, "read")) as cache:
         stored = cache.engines()
-    alike = [engine for engine in stored if (engine.backend, engine.model) == (backend, model)]
-    fitting = [engine for engine in alike if load.items() <= engine.load.items()]
-    if len(fitting) == 1:
-        return fitting[0]
-    listed = "; ".join(engine.brief() for engine in fitting or alike or stored) or "no engine"
-    what = f"the cache holds replies of {len(fitting) or 'no'} engines that match {model} on {backend}"
+    same_model = [engine for engine in stored if (engine.backend, engine.model) == (backend, model)]
+    matches = [engine for engine in same_model if load.items() <= engine.load.items()]
+    if len(matches) == 1:
+        return matches[0]
+    listed = "; ".join(engine.brief() for engine in matches or same_model or stored) or "no engine"
+    what = f"the cache holds replies of {len(matches) or 'no'} engines that match {model} on {backend}"
     hint = "start the server, so that it can be identified"
     raise ConfigError(f"{what}: {listed}", where=str(path), hint=hint)

@@ -1,4 +1,4 @@
-"""Cancels calls from another thread: all calls of a backend that closes, or all calls of one thread.
+"""Cancels calls from another thread: all calls of a backend that is closed, or all calls of one thread.
 
 token = CancelToken()
 with token.scope():                 # in the thread that calls
@@ -14,7 +14,7 @@ from mmerg.errors import CallError, Failure
 
 
 class CancelToken:
-    """Can be cancelled once, from any thread."""
+    """A token that any thread can cancel, once and for all."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -28,14 +28,16 @@ class CancelToken:
                 callback()
 
     def check(self) -> None:
-        """Raises CallError interrupted once this is cancelled."""
+        """Raises CallError interrupted if the token is cancelled."""
         if self.cancelled:
             raise CallError(Failure.INTERRUPTED, "the call was cancelled", hint="run again to resume")
 
     @contextmanager
     def on_cancel(self, callback: Callable[[], object]) -> Iterator[None]:
-        """While the block runs, `cancel` calls `callback`, which must end the block's wait. Before and after the block,
-        raises CallError interrupted if the token is cancelled, whatever the block raised."""
+        """Makes `cancel` call `callback` while the block runs; the callback must end the wait in the block.
+
+        Raises CallError interrupted before and after the block if the token is cancelled, whatever the block raised.
+        """
         with self._lock:
             self.check()
             self._callbacks.append(callback)
@@ -47,21 +49,21 @@ class CancelToken:
             self.check()
 
     def wait(self, seconds: float) -> None:
-        """Sleeps. Raises CallError interrupted as soon as this token or the thread's token is cancelled."""
+        """Sleeps. Raises CallError interrupted as soon as this token or the current thread's token is cancelled."""
         woken = threading.Event()
         with self.on_cancel(woken.set), current_token().on_cancel(woken.set):
             woken.wait(seconds)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """`cancel` ends the calls that this thread makes in the block."""
-        before = _CURRENT.set(self)
+        """Makes `cancel` end the calls that this thread makes in the block."""
+        reset_token = _CURRENT.set(self)
         try:
             yield
         finally:
-            _CURRENT.reset(before)
+            _CURRENT.reset(reset_token)
 
 
 _NEVER = CancelToken()
 _CURRENT: ContextVar[CancelToken] = ContextVar("token", default=_NEVER)
-current_token = _CURRENT.get
+current_token = _CURRENT.get  # the token of this thread

@@ -8,8 +8,15 @@ import httpcore
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Limits in seconds: to connect; from the request to the first line of the response, including the server's queue
-    and the evaluation of the prompt; between two lines; and for the whole call."""
+    """The deadlines of a call in seconds.
+
+    Attributes:
+        connect: for opening a connection.
+        first_token: from the request to the first line of the response, which includes the time in the server's queue
+            and the evaluation of the prompt.
+        stall: between two lines of the response.
+        total: for the whole call.
+    """
 
     connect: float = 5.0
     first_token: float = 600.0
@@ -18,7 +25,7 @@ class Deadlines:
 
 
 class Timer:
-    """Applies the deadlines to a call that starts now. A `brief` call must end within the stall deadline."""
+    """Measures a call that starts now against its deadlines. A `brief` call must end within the stall deadline."""
 
     def __init__(self, deadlines: Deadlines, brief: bool) -> None:
         self._deadlines = deadlines
@@ -27,13 +34,14 @@ class Timer:
         self.enter(first)
 
     def enter(self, phase: str, seconds: float | None = None) -> None:
-        """Starts the deadline `phase`, with `seconds` in place of its usual length."""
+        """Starts the deadline `phase`, which lasts `seconds` if given."""
         seconds = getattr(self._deadlines, phase) if seconds is None else seconds
         self._until = min(time.monotonic() + seconds, self._end)
         self.phase = self._total if self._until == self._end else phase
 
-    def left(self) -> float:
-        """Seconds until the next deadline. Raises ReadTimeout if it has passed."""
-        if (left := self._until - time.monotonic()) <= 0:
+    def remaining(self) -> float:
+        """Returns the seconds until the next deadline. Raises ReadTimeout if it has passed."""
+        seconds = self._until - time.monotonic()
+        if seconds <= 0:
             raise httpcore.ReadTimeout
-        return left
+        return seconds

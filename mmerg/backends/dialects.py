@@ -1,7 +1,7 @@
-"""The names of samplers and the descriptions of models in OpenAI-style servers, in one table.
+"""How OpenAI-style servers differ: their names of samplers, and how they describe a model.
 
-Servers silently ignore a sampler with an unknown name, so each server gets its own names. They were tried on
-llama-server (llama.cpp of 2026-11) and vLLM 0.32, and read in SGLang's sources.
+A server silently ignores a sampler with an unknown name, so each kind of server is sent its own names. They were tested
+with llama-server (llama.cpp of 2026-11) and vLLM 0.32, and are taken from the source code for SGLang.
 
     DIALECTS["vllm"].sampling(Sampling(repeat_penalty=1.1, repeat_last_n=-1))    # {…, "repetition_penalty": 1.1}
 """
@@ -16,19 +16,27 @@ from pydantic import BaseModel, JsonValue
 from mmerg.backends.protocol import Sampling
 from mmerg.errors import ConfigError
 
-_ALIKE = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "stop")
-OPENAI = {"num_predict": "max_tokens", **{name: name for name in _ALIKE}}
-OWN_NAME = {name: name for name in ("top_k", "min_p", "repeat_penalty", "repeat_last_n")}
-REPETITION = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
-OFF = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
-WHOLE = {"repeat_last_n": -1}  # the penalty applies to the whole prompt and reply
+# Names of samplers: ours to the server's.
+_SAME_NAMES = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "stop")
+OPENAI_NAMES = {"num_predict": "max_tokens", **{name: name for name in _SAME_NAMES}}
+LLAMA_CPP_NAMES = {name: name for name in ("top_k", "min_p", "repeat_penalty", "repeat_last_n")}
+VLLM_NAMES = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
+# Samplers that a server lacks, with the value that it always uses.
+OPENAI_LACKS = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
+VLLM_LACKS = {"repeat_last_n": -1}  # the penalty applies to the whole prompt and reply
 
-Facts = Mapping[str, Any]  # of JSON
+Facts = Mapping[str, Any]  # a JSON object in which a server describes itself or a model
 
 
 class Description(BaseModel):
-    """What a server says about itself and a model. context: tokens of one call. context and vision are None if the
-    server does not say. more: what else decides replies, besides the model's entry in the list of models."""
+    """A server's description of itself and a model.
+
+    Attributes:
+        version: of the server.
+        context: the limit of one call in tokens, None if the server does not say.
+        vision: whether the model takes images, None if the server does not say.
+        more: other facts that replies depend on, besides the model's entry in the list of models.
+    """
 
     version: str = "unknown"
     context: int | None = None
@@ -37,7 +45,7 @@ class Description(BaseModel):
 
 
 def response_format(schema: str) -> dict[str, object]:
-    """A JSON schema as OpenAI's API takes it."""
+    """Returns a JSON schema as OpenAI's API takes it."""
     named = {"name": "reply", "strict": True, "schema": json.loads(schema)}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
@@ -46,69 +54,88 @@ def response_format(schema: str) -> dict[str, object]:
 class Dialect:
     """How to call one kind of server.
 
-    names: the server's name of each sampler in `Sampling`. without: samplers that the server lacks, with the value that
-    it always uses; any other value is refused. fixed: fields of every request, which the model's files decide
-    otherwise. thinking: whether requests can switch thinking. template: whether the server shows the chat template.
-    prompt_logprobs: whose API gives log-probabilities of a prompt. longer: how to start the server with a longer
-    context. about: where it describes itself. read: makes a description from the model's entry in the list of models
-    and the responses at `about`; raises KeyError, TypeError or ValueError if something is missing.
+    Attributes:
+        name: of the dialect.
+        sampler_names: the server's name of each sampler in `Sampling`.
+        lacks: samplers that the server lacks, with the value that it always uses. Other values are refused.
+        describe: makes a description from the model's entry in the list of models and the responses at `about`. Raises
+            KeyError, TypeError or ValueError if something is missing.
+        top_k_off: the server's value of top_k that switches the sampler off.
+        fixed: fields of every request. Without them, the model's files would decide.
+        format_schema: makes the fields of a request for a JSON schema.
+        thinking: whether a request can switch thinking on and off.
+        template: whether the server shows the chat template.
+        prompt_logprobs: the server whose API for the log-probabilities of a prompt it has, if any.
+        longer: how to start the server with a longer context, for hints.
+        about: the paths at which the server describes itself.
     """
 
     name: str
-    names: Mapping[str, str]
-    without: Mapping[str, float]
-    read: Callable[..., Description]
+    sampler_names: Mapping[str, str]
+    lacks: Mapping[str, float]
+    describe: Callable[..., Description]
     top_k_off: int = 0
     fixed: Mapping[str, object] = field(default_factory=dict)
-    schema: Callable[[str], dict[str, object]] = response_format
+    format_schema: Callable[[str], dict[str, object]] = response_format
     thinking: bool = True
     template: bool = False
     prompt_logprobs: Literal["", "vllm", "sglang"] = ""
     longer: str = "start the server with a longer context"
     about: tuple[str, ...] = ()
 
-    def sampling(self, sampling: Sampling) -> dict[str, object]:
-        """The samplers under the server's names. Raises ConfigError for a sampler that the server lacks."""
+    def format_sampling(self, sampling: Sampling) -> dict[str, object]:
+        """Returns the samplers under the server's names. Raises ConfigError for a sampler that the server lacks."""
         values = vars(sampling)
-        for name, value in self.without.items():
-            idle = name == "repeat_last_n" and sampling.repeat_penalty == OFF["repeat_penalty"]
-            if values[name] != value and not idle:
+        for name, value in self.lacks.items():
+            has_no_effect = name == "repeat_last_n" and sampling.repeat_penalty == OPENAI_LACKS["repeat_penalty"]
+            if values[name] != value and not has_no_effect:
                 what = f"{name} is {values[name]:g}, and {self.name} does not support it: it always uses {value:g}"
                 other = ", or backbone.sampling.repeat_penalty=1" if name == "repeat_last_n" else ""
                 hint = f"set backbone.sampling.{name}={value:g}{other}"
                 raise ConfigError(what, where=f"dialect {self.name}", hint=hint)
-        fields = {name: values[sampler] for sampler, name in self.names.items()}
+        fields = {name: values[sampler] for sampler, name in self.sampler_names.items()}
         if "top_k" in fields:
             fields["top_k"] = sampling.top_k or self.top_k_off
         if not sampling.stop:
-            del fields["stop"]  # some refuse an empty list
+            del fields["stop"]  # some servers refuse an empty list
         return fields
 
 
-def _llama_server(model: Facts, props: Facts) -> Description:
-    if not isinstance(modalities := props["modalities"], dict):
-        raise TypeError("modalities are no object")
-    template = {"chat_template": props["chat_template"]}
-    vision, context = modalities["vision"], model["n_ctx"]  # n_ctx is of a slot
-    return Description(version=props["build_info"], context=context, vision=vision, more=template)
+def _describe_llama_server(model: Facts, props: Facts) -> Description:
+    modalities = props["modalities"]
+    if not isinstance(modalities, dict):
+        raise TypeError("modalities is not an object")
+    return Description(
+        version=props["build_info"],
+        context=model["n_ctx"],  # the context of one slot
+        vision=modalities["vision"],
+        more={"chat_template": props["chat_template"]},
+    )
 
 
-def _vllm(model: Facts, version: Facts) -> Description:
+def _describe_vllm(model: Facts, version: Facts) -> Description:
     return Description(version=version["version"], context=model["max_model_len"])
 
 
-def _sglang(model: Facts, server: Facts, about: Facts) -> Description:
-    more = {name: about.get(name) for name in ("model_path", "weight_version")}
-    vision = about.get("has_image_understanding")
-    return Description(version=server["version"], context=model.get("max_model_len"), vision=vision, more=more)
+def _describe_sglang(model: Facts, server_info: Facts, model_info: Facts) -> Description:
+    return Description(
+        version=server_info["version"],
+        context=model.get("max_model_len"),
+        vision=model_info.get("has_image_understanding"),
+        more={name: model_info.get(name) for name in ("model_path", "weight_version")},
+    )
 
 
-# Samplers that a Request does not name are switched off, as a GGUF may have its own defaults for them.
+def _describe_other(model: Facts) -> Description:
+    return Description(context=model.get("max_model_len"))
+
+
+# Samplers that a Request does not name are switched off, because a GGUF may have its own defaults for them.
 LLAMA_SERVER = Dialect(
-    "llama-server",
-    OPENAI | OWN_NAME,
-    {},
-    _llama_server,
+    name="llama-server",
+    sampler_names=OPENAI_NAMES | LLAMA_CPP_NAMES,
+    lacks={},
+    describe=_describe_llama_server,
     fixed={
         "samplers": ["penalties", "top_k", "top_p", "min_p", "temperature"],
         "mirostat": 0,
@@ -119,11 +146,14 @@ LLAMA_SERVER = Dialect(
         "cache_prompt": True,
     },
     template=True,
-    longer="llama-server -c TOKENS (shared out among its -np slots)",
+    longer="llama-server -c TOKENS (divided among its -np slots)",
     about=("/props",),
 )
 VLLM = Dialect(
-    *("vllm", OPENAI | REPETITION, WHOLE, _vllm),
+    name="vllm",
+    sampler_names=OPENAI_NAMES | VLLM_NAMES,
+    lacks=VLLM_LACKS,
+    describe=_describe_vllm,
     top_k_off=-1,
     prompt_logprobs="vllm",
     longer="vllm serve --max-model-len TOKENS",
@@ -132,10 +162,10 @@ VLLM = Dialect(
 SGLANG = replace(
     VLLM,
     name="sglang",
-    read=_sglang,
+    describe=_describe_sglang,
     prompt_logprobs="sglang",
     longer="sglang.launch_server --context-length TOKENS",
     about=("/server_info", "/model_info"),
 )
-OTHER = Dialect("other", OPENAI, OFF, lambda model: Description(context=model.get("max_model_len")), thinking=False)
+OTHER = Dialect(name="other", sampler_names=OPENAI_NAMES, lacks=OPENAI_LACKS, describe=_describe_other, thinking=False)
 DIALECTS = {dialect.name: dialect for dialect in (LLAMA_SERVER, VLLM, SGLANG, OTHER)}

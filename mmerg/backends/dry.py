@@ -1,5 +1,7 @@
-"""A backend without a model, which shows in seconds whether a system runs. A reply under a schema is the smallest that
-the schema allows; any other is one sentence. Every table names it.
+"""A backend without a model, which shows in seconds whether a system runs.
+
+For a request with a schema, the reply is the smallest value that the schema allows; otherwise it is one sentence. Every
+table of such a run names the backend.
 
     mmerg run dataset=demo backend=dry
 """
@@ -18,7 +20,7 @@ TEXT = "This is a dry run."
 
 @dataclass(frozen=True)
 class Dry:
-    """Replies at once. The request's digest selects the word of an enumeration, so that results differ. model: the
+    """Replies at once. The request's digest selects the word of an enumeration, so that results differ. `model` is the
     model of the settings, which is not used."""
 
     host: str = "dry"
@@ -31,27 +33,28 @@ class Dry:
     def complete(self, request: Request) -> Reply:
         text = TEXT
         if request.schema:
-            value = least(json.loads(request.schema), int(request.digest(), 16))
+            value = build_smallest(json.loads(request.schema), int(request.digest(), 16))
             text = json.dumps(value, ensure_ascii=False)
         return build_reply(request, text, self.host, logprob=0.0)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing, as there is nothing to close."""
 
 
-def least(schema: dict[str, JsonValue], pick: int) -> JsonValue:
-    """The smallest value that a JSON schema of mmerg allows, ignoring patterns. pick: selects from an enumeration."""
+def build_smallest(schema: dict[str, JsonValue], pick: int) -> JsonValue:
+    """Builds the smallest value that a JSON schema of mmerg allows, ignoring patterns. `pick` selects the word of an
+    enumeration."""
     match schema:
         case {"enum": list(words)}:
             return words[pick % len(words)]
         case {"type": "object", "properties": dict(properties)}:
-            return {name: least(inner, pick) for name, inner in properties.items() if isinstance(inner, dict)}
+            return {name: build_smallest(inner, pick) for name, inner in properties.items() if isinstance(inner, dict)}
         case {"type": "array", "items": dict(inner)}:
-            count = schema.get("minItems", 0)
-            return [least(inner, pick + number) for number in range(int(str(count)))]  # of three no two alike
+            count = int(str(schema.get("minItems", 0)))
+            return [build_smallest(inner, pick + index) for index in range(count)]  # other words of an enumeration
         case {"type": "string"}:
-            most = schema.get("maxLength")
-            return TEXT[:most] if isinstance(most, int) else TEXT
+            max_length = schema.get("maxLength")
+            return TEXT[:max_length] if isinstance(max_length, int) else TEXT
         case {"type": "boolean"}:
             return True
     number = schema.get("minimum", schema.get("exclusiveMinimum", 0))

@@ -1,10 +1,10 @@
-"""A backend without a server: llama.cpp in this process, for a GGUF file (and its projector, if it has vision).
+"""A backend without a separate server: llama.cpp in this process, for a GGUF file (with its projector for vision).
 
-For laptops, tests and offline use; for a large model use Ollama. Needs Linux or macOS and
+It is for laptops, tests and offline use; for a large model use Ollama. It needs Linux or macOS and
 `pip install "mmerg[embedded]"`.
 
-xllamacpp always opens an HTTP server. Here it listens on a Unix socket in a private folder and requires a random key.
-Calls go through it, so deadlines, Ctrl-C and errors work as with other servers.
+xllamacpp always starts an HTTP server. Here the server listens on a Unix socket in a private folder and requires a
+random key. All calls go through it, so that deadlines, Ctrl-C and errors work as with other servers.
 
     backend = Embedded("models/SmolLM2-135M-Instruct.gguf", load={"num_ctx": 8192})
     reply = backend.complete(Request((Message("system", "Be brief."), Message("user", "Hello")), Sampling()))
@@ -21,42 +21,46 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mmerg.backends import chat
-from mmerg.backends.adapter import ask_with_stops, check_load
+from mmerg.backends.adapter import check_load, complete_with_stops
 from mmerg.backends.cancel import CancelToken
 from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.dialects import LLAMA_SERVER
 from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
-from mmerg.backends.server_errors import Server
+from mmerg.backends.server_errors import ServerKind
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import compute_sha256, locate
 
-# Part of the keys of stored replies: raise it when `chat.py`, `_grammar` or LLAMA_SERVER send another request, or read
-# another reply from the same response.
+# Part of the keys of stored replies. Increase it if `chat.py`, `_build_grammar` or LLAMA_SERVER sends another request,
+# or reads another reply from the same response.
 REVISION = 3
 
 DEFAULTS = {
     "num_ctx": 4096,  # tokens of context for each slot
-    "num_batch": 512,  # tokens per evaluation; a call can be stopped only in between
+    "num_batch": 512,  # tokens per evaluation; a call can be stopped only between two evaluations
     "parallel": 1,  # slots; each evaluates a shared prefix itself, so on a CPU more are rarely faster
     "gpu_layers": -1,  # layers on the GPU if the installed build supports one; -1 is all
-    "threads": 0,  # 0 is all cores that this process may use but one, which is also the maximum
-    "cache_ram": 512,  # MiB per slot for prefixes that left it, such as frames when an agent sees none
+    "threads": 0,  # 0 is all cores that this process may use but one; the maximum is all of them
+    "cache_ram": 512,  # MiB per slot for prefixes that left the slot, such as frames after an agent that sees none
 }
-NEUTRAL = frozenset({"threads", "cache_ram"})  # replies do not depend on these
+WITHOUT_EFFECT = frozenset({"threads", "cache_ram"})  # options that do not change replies
 DESCRIBE_SECONDS = 60.0
-AGAIN = "run again; if it happens again, report it to llama.cpp"
-LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, option="backend.adapter.")
+RUN_AGAIN = "run again; if it happens again, report it to llama.cpp"
+LLAMA_CPP = ServerKind("llama.cpp", RUN_AGAIN, RUN_AGAIN, RUN_AGAIN, option="backend.adapter.")
 
 
 class Embedded:
-    """Loads the model at the first call.
+    """A `Backend` that loads the model at the first call.
 
-    model: the path of a GGUF, or "package:NAME/FILE" for a file of an installed package. mmproj: the path of the
-    projector, for vision. load: options that replace DEFAULTS. total: seconds for a call, including the wait for a free
-    slot. host: the name of this process in replies. Raises ConfigError for unknown options, and at the first call if
-    the model cannot be loaded.
+    Args:
+        model: the path of a GGUF, or "package:NAME/FILE" for a file of an installed package.
+        mmproj: the path of the projector, for vision.
+        load: options that replace those of DEFAULTS.
+        total: the deadline of a call in seconds, which includes the wait for a free slot.
+        host: the name of this process in replies.
+
+    Raises ConfigError for unknown options, and at the first call if the model cannot be loaded.
     """
 
     def __init__(
@@ -77,22 +81,22 @@ class Embedded:
         return self._open()[1]
 
     def complete(self, request: Request) -> Reply:
-        """The reply. llama.cpp gives one log-probability for a character of several tokens, so there can be fewer than
-        `response_tokens`. Raises CallError, bad_request for a schema that llama.cpp cannot enforce."""
+        """Returns the reply to `request`. It can have fewer log-probabilities than tokens, because llama.cpp gives one
+        for a character of several tokens. Raises CallError, which is bad_request for a schema that llama.cpp cannot
+        enforce."""
         server, engine = self._open()
         if request.images and not engine.vision:
             hint = "set backbone.mmproj to the model's projector, or describe frames in words"
             raise CallError(Failure.IMAGE_REJECTED, "the model has no vision", where=engine.model, hint=hint)
-        reply = ask_with_stops(
-            lambda sent: chat.complete(server, sent, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
-        )
+        thinks = "thinking" in engine.capabilities
+        reply = complete_with_stops(lambda sent: chat.complete(server, sent, engine.model, EMBEDDED), request, thinks)
         if request.schema and reply.finish is Finish.STOP:
             try:
                 json.loads(reply.text)
             except ValueError as error:  # llguidance silently ignores a schema that it cannot enforce
-                hint = "use types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum and "
                 what = "llama.cpp ignored the schema"
-                raise CallError(Failure.BAD_REQUEST, what, where=engine.model, hint=f"{hint}maximum only") from error
+                hint = "use only types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum and "
+                raise CallError(Failure.BAD_REQUEST, what, where=engine.model, hint=f"{hint}maximum") from error
         return reply
 
     def close(self) -> None:
@@ -113,7 +117,7 @@ class Embedded:
                 files = [locate(file, "give the path of a GGUF file") for file in (self._model, self._mmproj) if file]
                 server = LlamaServer(files, self._load, self._total, self._host)
                 try:
-                    self._opened = server, _engine(server, files, self._load)
+                    self._opened = server, _describe_engine(server, files, self._load)
                 except BaseException:
                     server.close()
                     raise
@@ -121,8 +125,8 @@ class Embedded:
 
 
 class LlamaServer(Http):
-    """A model (and its projector), loaded by xllamacpp. Raises ConfigError if xllamacpp is missing or fails to load
-    it."""
+    """A server in this process, with a model (and its projector) that xllamacpp loads. Raises ConfigError if xllamacpp
+    is missing or cannot load the model."""
 
     def __init__(self, files: list[Path], options: Mapping[str, int], total: float, name: str) -> None:
         try:
@@ -134,7 +138,7 @@ class LlamaServer(Http):
         self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
         address = str(Path(self._folder.name) / "llama.sock")
         deadlines = Deadlines(total, total, DESCRIBE_SECONDS, total)
-        super().__init__("http://localhost", LLAMA_CPP, deadlines, where=name, file=address, token=key)
+        super().__init__("http://localhost", LLAMA_CPP, deadlines, where=name, socket=address, token=key)
         params = xllamacpp.CommonParams()
         params.model.path, *projector = map(str, files)
         if projector:
@@ -149,16 +153,18 @@ class LlamaServer(Http):
         params.n_gpu_layers = options["gpu_layers"]
         params.cache_ram_mib = options["cache_ram"] * options["parallel"]
         params.ctx_shift = False
-        params.fit_params = False  # never lower the options silently to fit the memory
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = thread_count(options["threads"])
+        params.fit_params = False  # or xllamacpp would silently lower options to fit the memory
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = choose_thread_count(options["threads"])
         try:
-            self._loaded: object = xllamacpp.Server(params)
+            self._loaded: object = xllamacpp.ServerKind(params)
         except RuntimeError as error:
             self._folder.cleanup()
-            hint = "check that the file is a complete GGUF that llama.cpp supports, that a smaller num_ctx fits"
-            hint += " into memory, and that TMPDIR is a short path (for a socket)"
+            hint = (
+                "check that the file is a complete GGUF that llama.cpp supports, and that TMPDIR is a short path (for"
+            )
+            hint += " a socket); try a smaller num_ctx, which needs less memory"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
-        # Its loop answers /slots. A server that is closed before its loop runs would wait for the loop forever.
+        # Wait until the server's loop runs and responds. A server that is closed earlier waits for its loop forever.
         self.read(bytes, "/slots")
 
     def close(self) -> None:
@@ -168,14 +174,14 @@ class LlamaServer(Http):
         self._folder.cleanup()
 
 
-def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) -> Engine:
+def _describe_engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) -> Engine:
     model, *projector = files
     limit = server.read(json.loads, "/v1/models")["data"][0]["meta"]["n_ctx_train"]
     template = server.read(json.loads, "/props")["chat_template"]
     if options["num_ctx"] > limit:
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
         raise ConfigError(what, where=str(model), hint=f"set num_ctx to {limit} or less")
-    load: dict[str, int | str | bool | float] = {k: v for k, v in options.items() if k not in NEUTRAL}
+    load: dict[str, int | str | bool | float] = {k: v for k, v in options.items() if k not in WITHOUT_EFFECT}
     load |= {"adapter": REVISION} | ({"mmproj": compute_sha256(projector[0])} if projector else {})
     return Engine(
         backend="embedded",
@@ -188,18 +194,21 @@ def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) 
     )
 
 
-def thread_count(asked: int) -> int:
-    """The number of threads: by default one fewer than there are cores. Threads wait for each other by spinning, so
-    with a thread on every core any other work on the machine makes them several times slower."""
+def choose_thread_count(requested: int) -> int:
+    """Returns the number of threads for a request; 0 means one fewer than there are cores.
+
+    Threads wait for each other by spinning. With a thread on every core, any other work on the machine makes them
+    several times slower.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(asked, cores) if asked > 0 else max(cores - 1, 1)
+    return min(requested, cores) if requested > 0 else max(cores - 1, 1)
 
 
-def _grammar(schema: str) -> dict[str, object]:
-    """A JSON schema as an llguidance grammar for JSON on one line. llama.cpp's own `response_format` allows endless
-    fences and blank lines, and ignores ranges of floats."""
+def _build_grammar(schema: str) -> dict[str, object]:
+    """Builds an llguidance grammar for JSON on one line from a JSON schema. llama.cpp's own `response_format` allows
+    endless fences and blank lines, and ignores ranges of floats."""
     layout = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
     return {"grammar": f"%llguidance {{}}\nstart: %json {json.dumps({**json.loads(schema), 'x-guidance': layout})}"}
 
 
-EMBEDDED = replace(LLAMA_SERVER, schema=_grammar)
+EMBEDDED = replace(LLAMA_SERVER, format_schema=_build_grammar)

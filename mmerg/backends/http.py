@@ -1,9 +1,10 @@
-"""An httpx client of one server, with deadlines, limits on the size of responses, cancellation, and a `CallError` for
-every failure. It uses no proxies and follows no redirects.
+"""An httpx client of one server. It adds deadlines, limits on the size of responses, and cancellation.
+
+Every failure is raised as a `CallError`. The client uses no proxies and follows no redirects.
 
 http = Http("http://127.0.0.1:11434", OLLAMA)
 with http.post("/api/chat", {"model": "m"}) as response:
-    for line in lines(response): ...
+    for line in read_lines(response): ...
 """
 
 import json
@@ -21,29 +22,37 @@ from pydantic import ValidationError
 from mmerg.backends.cancel import CancelToken
 from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.network import Call, Network
-from mmerg.backends.server_errors import Server
+from mmerg.backends.server_errors import ServerKind
 from mmerg.errors import CallError, ConfigError, Failure
 
-BODY_BYTES = 2**26  # limit of a response, unless the request's extension `most` sets another
-ERROR_BYTES = 2**16  # of an error response that are read
-MODEL_CALLS = ("/api/chat", "/api/embed", "/v1/chat/completions", "/generate")  # others must respond soon
+BODY_BYTES = 2**26  # limit of a response, unless the request's extension `max_bytes` sets another
+ERROR_BYTES = 2**16  # how much of an error response is read
+MODEL_CALLS = ("/api/chat", "/api/embed", "/v1/chat/completions", "/generate")  # other calls must respond soon
 
 Parsed = TypeVar("Parsed")
 
 
 class Http(httpx.BaseTransport):
-    """Sends requests to the host at `address`; also a transport for other httpx clients. where: the host's name in
-    errors. token: sent with each request and shown in no error. file: the Unix socket of a server in this process. Its
-    connections are not kept, as an idle connection would block one of the server's few threads."""
+    """A client that sends requests to the host at `address`. It is also a transport for other httpx clients.
+
+    Args:
+        address: of the server.
+        server: the kind of server, for errors.
+        deadlines: of each call.
+        where: the host's name in errors.
+        socket: the path of the Unix socket of a server in this process. Its connections are not kept, because an idle
+            connection would block one of the server's few threads.
+        token: is sent with each request, and never shown in an error.
+    """
 
     def __init__(
         self,
         address: str,
-        server: Server,
+        server: ServerKind,
         deadlines: Deadlines | None = None,
         *,
         where: str = "",
-        file: str = "",
+        socket: str = "",
         token: str = "",
     ) -> None:
         url = split_address(address)
@@ -52,75 +61,77 @@ class Http(httpx.BaseTransport):
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl.create_default_context() if url.scheme == "https" else None,
             max_connections=None,
-            max_keepalive_connections=0 if file else None,
-            uds=file or None,
+            max_keepalive_connections=0 if socket else None,
+            uds=socket or None,
             network_backend=Network(),
         )
         weakref.finalize(self, self._pool.close)
         json_body = {"Content-Type": "application/json"}
         self._client = httpx.Client(base_url=address, headers=json_body, transport=self, trust_env=False)
 
-    def post(self, path: str, body: object, most: int | None = None) -> AbstractContextManager[httpx.Response]:
-        """Posts `body` as JSON. The block reads the response, which may have at most `most` bytes."""
-        limits = {} if most is None else {"most": most}
+    def post(self, path: str, body: object, max_bytes: int | None = None) -> AbstractContextManager[httpx.Response]:
+        """Posts `body` as JSON. The block reads the response, which may have at most `max_bytes`."""
+        limits = {} if max_bytes is None else {"max_bytes": max_bytes}
         return self._client.stream("POST", path, content=json.dumps(body), extensions=limits)
 
     def read(self, parse: Callable[[bytes], Parsed], path: str) -> Parsed:
-        """Parses the whole response to a GET, which must come within the stall deadline."""
+        """Parses the response to a GET request, which must arrive within the stall deadline."""
         return self.parse(parse, self._client.get(path).content)
 
     def parse(self, parse: Callable[[bytes], Parsed], data: bytes) -> Parsed:
-        """Parses a response or a line of a response. Raises CallError if `parse` raises ValidationError."""
+        """Parses a response, or a line of a response. Raises CallError if `parse` raises ValidationError."""
         try:
             return parse(data)
         except ValidationError as error:
-            what = f"the response cannot be read: {error.errors()[0]['msg']}: {self.without_token(data)[:100]!r}"
-            raise self.unexpected(what) from (None if self._token else error)  # the cause shows the response as it came
+            what = f"the response cannot be read: {error.errors()[0]['msg']}: {self.mask_token(data)[:100]!r}"
+            raise self.make_response_error(what) from (None if self._token else error)  # the cause would show the token
 
-    def unexpected(self, what: str) -> CallError:
-        """The error for a response that this kind of server does not give."""
+    def make_response_error(self, what: str) -> CallError:
+        """Builds the error for a response that a server of this kind never sends."""
         return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=self._server.address)
 
-    def error(self, status: int, data: bytes, model: str = "") -> CallError:
-        """The error for a response with `status`; 200 stands for an error inside a response that began well."""
-        return self._server.classify(status, self.without_token(data), model=model, where=self.host)
+    def make_status_error(self, status: int, data: bytes, model: str = "") -> CallError:
+        """Builds the error for a response with `status`; 200 means an error inside a response that started well."""
+        return self._server.classify(status, self.mask_token(data), model=model, where=self.host)
 
-    def without_token(self, data: bytes) -> str:
-        """A response as text, with the token masked."""
+    def mask_token(self, data: bytes) -> str:
+        """Returns a response as text, with the token masked."""
         text = data.decode(errors="replace")
         return text.replace(self._token, "***") if self._token else text
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Returns the response once its head is read. Raises CallError if its status is not 200."""
         call = Call(self.deadlines, self.closed, brief=not request.url.path.endswith(MODEL_CALLS))
-        # Only the token of the settings is sent, never a key that a client finds in the environment. Compression is not
-        # accepted, as the size limit would not apply to the content.
-        names = {b"authorization", b"accept-encoding"}
-        sent_headers = [header for header in request.headers.raw if header[0].lower() not in names]
-        sent_headers += [(b"Authorization", f"Bearer {self._token}".encode())] if self._token else []
+        # Send only the token of the settings, never a key that a client finds in the environment. Do not accept
+        # compression, because the size limit would not apply to the content.
+        dropped = {b"authorization", b"accept-encoding"}
+        sent_headers = [(name, value) for name, value in request.headers.raw if name.lower() not in dropped]
+        if self._token:
+            sent_headers.append((b"Authorization", f"Bearer {self._token}".encode()))
         sent = httpcore.Request(request.method, str(request.url), headers=sent_headers, content=request.stream)
-        with self._errors(call), call.active():
+        with self._wrap_errors(call), call.active():
             response = self._send(sent, call)
             if response.status != 200:
-                raise self._refused(request, response)
+                raise self._read_error(request, response)
             headers = httpx.Headers(response.headers)
             headers.pop("Content-Encoding", None)
             if not {"content-length", "transfer-encoding"} & headers.keys():
                 response.close()
                 raise httpcore.ReadError("it does not state its length")
-        call.most = call.received + request.extensions.get("most", BODY_BYTES)
-        body = Body(response, self._errors(call))
+        call.max_bytes = call.received + request.extensions.get("max_bytes", BODY_BYTES)
+        body = Body(response, self._wrap_errors(call))
         return httpx.Response(200, headers=headers, stream=body, extensions={"timer": call.timer})
 
     def close(self) -> None:
         """Refuses new requests, cancels those in flight, and closes idle connections."""
         self.closed.cancel()
         for connection in self._pool.connections:
-            if connection.is_idle():  # a call that takes it now is interrupted before it sends
+            if connection.is_idle():  # a call that takes this connection now is interrupted before it sends
                 connection.close()
 
     def _send(self, request: httpcore.Request, call: Call) -> httpcore.Response:
-        """Sends a request, and again if its kept connection is dead or already has a response, to another request."""
+        """Sends a request. Repeats it if a kept connection turns out to be dead, or to hold a response that the server
+        sent earlier."""
         while True:
             try:
                 response = self._pool.handle_request(request)
@@ -130,11 +141,11 @@ class Http(httpx.BaseTransport):
             else:
                 if call.received:
                     return response
-                response.close()  # the server had sent it behind the previous response, before this request
+                response.close()  # it arrived before this request was sent, so it is no response to it
             call.reused = False
 
-    def _refused(self, request: httpx.Request, response: httpcore.Response) -> CallError:
-        """The error for a response whose status is not 200."""
+    def _read_error(self, request: httpx.Request, response: httpcore.Response) -> CallError:
+        """Reads a response whose status is not 200, and builds its error."""
         data = b""
         for part in response.iter_stream():
             data += part
@@ -142,28 +153,29 @@ class Http(httpx.BaseTransport):
                 break
         response.close()
         model = json.loads(request.content or b"{}").get("model", "")
-        return self.error(response.status, data[:ERROR_BYTES], model)
+        return self.make_status_error(response.status, data[:ERROR_BYTES], model)
 
     @contextmanager
-    def _errors(self, call: Call) -> Iterator[None]:
-        """Raises CallError for whatever goes wrong with the call."""
+    def _wrap_errors(self, call: Call) -> Iterator[None]:
+        """Turns every error of httpcore in the block into a CallError."""
         try:
             yield
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, UnicodeError) as error:
-            raise self._failure(call, error) from (None if self._token else error)
+            raise self._make_error(call, error) from (None if self._token else error)
 
-    def _failure(self, call: Call, error: Exception) -> CallError:
-        reason, server = self.without_token(str(error).encode()), self._server
-        if isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | UnicodeError):  # no host has such a name
+    def _make_error(self, call: Call, error: Exception) -> CallError:
+        reason, server = self.mask_token(str(error).encode()), self._server
+        # UnicodeError: the host's name cannot be a name.
+        if isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | UnicodeError):
             if isinstance(error, httpcore.ConnectTimeout):
                 reason = f"no connection within {call.connect:g} s"
-            failure, what, hint = Failure.UNREACHABLE, f"no {server.name} answers: {reason}", server.start
+            failure, what, hint = Failure.UNREACHABLE, f"no {server.name} responds: {reason}", server.start
         elif isinstance(error, httpcore.TimeoutException):
             phase = call.timer.phase
             failure, what = Failure.TIMEOUT, f"the {phase} deadline of {getattr(self.deadlines, phase):g} s passed"
-            hint = f"raise {server.option}{phase}, lower num_predict, or send fewer calls at once: waiting in the "
+            hint = f"raise {server.option}{phase}, lower num_predict, or send fewer calls at once, because time in the "
             hint += "server's queue counts"
-        elif isinstance(error, httpcore.NetworkError) or call.hung_up:
+        elif isinstance(error, httpcore.NetworkError) or call.closed_by_server:
             failure, what = Failure.RUNNER_CRASH, f"the response broke off: {reason}"
             hint = "see the server's log: the server or its proxy died or closed the connection"
         else:
@@ -173,36 +185,36 @@ class Http(httpx.BaseTransport):
 
 
 class Body(httpx.SyncByteStream):
-    """The body of a response, as it comes."""
+    """The body of a response, which is read as it arrives."""
 
     def __init__(self, response: httpcore.Response, errors: AbstractContextManager[None]) -> None:
-        self._response, self._errors = response, errors
+        self._response, self._wrap_errors = response, errors
 
     def __iter__(self) -> Iterator[bytes]:
-        with self._errors:
+        with self._wrap_errors:
             yield from self._response.iter_stream()
 
     def close(self) -> None:
         self._response.close()
 
 
-def lines(response: httpx.Response) -> Iterator[bytes]:
-    """The lines of a response that are not blank, as they come. From the first line on, the stall deadline applies.
-    (httpx's own `iter_lines` also splits at characters that JSON may contain, such as U+0085.)"""
+def read_lines(response: httpx.Response) -> Iterator[bytes]:
+    """Yields the lines of a response as they arrive, without blank lines. From the first line on, the stall deadline
+    applies. (`iter_lines` of httpx also splits at characters that JSON may contain, such as U+0085.)"""
     rest = bytearray()
     for part in response.iter_raw():
         rest += part
         if b"\n" in part:
             response.extensions["timer"].enter("stall")
-            *whole, rest = rest.split(b"\n")
-            yield from (bytes(line) for line in whole if line.strip())
+            *complete_lines, rest = rest.split(b"\n")
+            yield from (bytes(line) for line in complete_lines if line.strip())
     if rest.strip():
         yield bytes(rest)
 
 
 def split_address(address: str) -> SplitResult:
-    """Splits a server's address. Raises ConfigError if it is not an address, or contains a user name or password, which
-    would be written to files. The error does not show them."""
+    """Splits a server's address. Raises ConfigError if it is not an address, or if it contains a user name or password,
+    which would be written to files. The error does not show them."""
     hint = "write it like http://127.0.0.1:11434"
     if "@" in address:
         masked = repr(f"{address.partition('//')[0]}//***@{address.rpartition('@')[2]}")
@@ -213,4 +225,4 @@ def split_address(address: str) -> SplitResult:
         printable = address.isascii() and address.isprintable() and " " not in address
         if printable and url.scheme in {"http", "https"} and url.hostname and url.port != 0 and not url.query:
             return url
-    raise ConfigError("not a host's address", where=repr(address), hint=hint)
+    raise ConfigError("this is not a host's address", where=repr(address), hint=hint)

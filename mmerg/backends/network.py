@@ -1,5 +1,7 @@
-"""Network connections for httpcore. A wait on a connection ends at the call's deadline or when the call is cancelled,
-and no call receives more bytes than its limit. Opening a connection ends only at its deadline.
+"""Network connections for httpcore that keep to the deadlines and limits of a call.
+
+A wait on a connection ends at the call's deadline or when the call is cancelled, and no call receives more bytes than
+its limit. An attempt to open a connection ends only at its deadline.
 """
 
 import socket
@@ -18,50 +20,60 @@ HEAD_BYTES = 2**20  # limit of a response's head, with interim responses (1xx) b
 
 
 class Call:
-    """One request. received: bytes so far. most: the limit of these. reused: whether the connection is a kept one.
-    hung_up: whether the server closed it."""
+    """One request and its response.
+
+    Attributes:
+        connect: the deadline for opening a connection, in seconds.
+        timer: measures the other deadlines.
+        tokens: cancel the call.
+        received: bytes of the response that have arrived.
+        max_bytes: the limit of `received`.
+        reused: whether the connection has served an earlier call.
+        closed_by_server: whether the server has closed the connection.
+    """
 
     def __init__(self, deadlines: Deadlines, closed: CancelToken, brief: bool) -> None:
         self.connect, self.timer = deadlines.connect, Timer(deadlines, brief)
         self.tokens = closed, current_token()
-        self.received, self.most = 0, HEAD_BYTES
-        self.reused, self.hung_up = False, False
+        self.received, self.max_bytes = 0, HEAD_BYTES
+        self.reused, self.closed_by_server = False, False
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """In the block, this thread's connections serve this call."""
-        before = _CALL.set(self)
+        """Makes this thread's connections serve this call while the block runs."""
+        reset_token = _CALL.set(self)
         try:
             yield
         finally:
-            _CALL.reset(before)
+            _CALL.reset(reset_token)
 
     @contextmanager
-    def waiting(self, on: httpcore.NetworkStream) -> Iterator[float]:
-        """Yields the seconds that the wait in the block may take. Raises CallError interrupted once the call is
+    def wait_on(self, stream: httpcore.NetworkStream) -> Iterator[float]:
+        """Yields the seconds for which the block may wait on `stream`. Raises CallError interrupted once the call is
         cancelled."""
 
         def shut() -> None:
             with suppress(OSError):  # the server has closed the connection
-                # ssl's own shutdown would end the session while it is read
-                socket.socket.shutdown(on.get_extra_info("socket"), socket.SHUT_RDWR)
+                # The shutdown of an SSL socket would end the session while another thread reads from it.
+                socket.socket.shutdown(stream.get_extra_info("socket"), socket.SHUT_RDWR)
 
         closed, thread = self.tokens
         with closed.on_cancel(shut), thread.on_cancel(shut):
-            yield self.timer.left()
+            yield self.timer.remaining()
 
-    def to_connect(self) -> float:
-        """The seconds that opening a connection may take. Raises CallError interrupted if the call is cancelled."""
+    def connect_seconds(self) -> float:
+        """Returns the seconds that opening a connection may take. Raises CallError interrupted if the call is
+        cancelled."""
         for token in self.tokens:
             token.check()
-        return min(self.connect, self.timer.left())
+        return min(self.connect, self.timer.remaining())
 
 
-_CALL: ContextVar[Call] = ContextVar("call")  # this thread's
+_CALL: ContextVar[Call] = ContextVar("call")  # the call that this thread makes
 
 
 class Stream(httpcore.NetworkStream):
-    """A connection, which serves one call after another. It ignores the time-outs of httpcore and httpx."""
+    """A connection, which serves one call after another. It ignores the timeouts of httpcore and httpx."""
 
     def __init__(self, inner: httpcore.NetworkStream, call: Call) -> None:
         self._inner, self._call = inner, call
@@ -69,11 +81,11 @@ class Stream(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, *_: object, **__: object) -> bytes:
         call = self._call
-        with call.waiting(self._inner) as seconds:
+        with call.wait_on(self._inner) as seconds:
             data = self._inner.read(max_bytes, seconds)
         call.received += len(data)
-        call.hung_up = not data
-        if call.received > call.most:
+        call.closed_by_server = not data
+        if call.received > call.max_bytes:
             raise httpcore.RemoteProtocolError("the response is too long")
         return data
 
@@ -81,13 +93,13 @@ class Stream(httpcore.NetworkStream):
         call = _CALL.get()
         call.reused = call.reused or call is not self._call
         self._call = call
-        with call.waiting(self._inner) as seconds:
+        with call.wait_on(self._inner) as seconds:
             self._inner.write(buffer, seconds)
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, *_: object, **__: object
     ) -> httpcore.NetworkStream:
-        secure = self._inner.start_tls(ssl_context, server_hostname, self._call.to_connect())
+        secure = self._inner.start_tls(ssl_context, server_hostname, self._call.connect_seconds())
         return Stream(secure, self._call)
 
 
@@ -96,8 +108,8 @@ class Network(httpcore.SyncBackend):
 
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.NetworkStream:
         call = _CALL.get()
-        return Stream(super().connect_tcp(host, port, call.to_connect()), call)
+        return Stream(super().connect_tcp(host, port, call.connect_seconds()), call)
 
     def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> httpcore.NetworkStream:
         call = _CALL.get()
-        return Stream(super().connect_unix_socket(path, call.to_connect()), call)
+        return Stream(super().connect_unix_socket(path, call.connect_seconds()), call)

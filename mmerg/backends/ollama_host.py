@@ -1,4 +1,4 @@
-"""An Ollama host: its engine, its loaded models, and embeddings. Every failure is a `CallError`.
+"""Asks an Ollama host for its engine, its loaded models, and embeddings. Every failure is a `CallError`.
 
 engine = OllamaHost("http://127.0.0.1:11434").describe("qwen2.5vl:7b", load={"num_ctx": 12288})
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from mmerg.backends.adapter import Load
+from mmerg.backends.adapter import LoadOptions
 from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine
@@ -23,11 +23,11 @@ from mmerg.errors import CallError, Failure
 if TYPE_CHECKING:
     from ollama import ListResponse, ProcessResponse
 
-# The options that decide how the server loads a model (api/types.go, Runner).
+# The options with which the server loads a model (`Runner` in api/types.go).
 LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread")
 
-Made = TypeVar("Made")
-Listed = TypeVar("Listed", "ListResponse.Model", "ProcessResponse.Model")
+Result = TypeVar("Result")
+ListedModel = TypeVar("ListedModel", "ListResponse.Model", "ProcessResponse.Model")
 
 
 class _Version(BaseModel):
@@ -35,45 +35,52 @@ class _Version(BaseModel):
 
 
 class OllamaHost(Http):
-    """One host. setting: the setting with its address, for hints."""
+    """An Ollama host. setting: the name of the setting with its address, for hints."""
 
     def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
         super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
-        import ollama  # takes half a second
+        import ollama  # here, because it takes half a second
 
-        self.architecture = ""  # of the model described last, as in its weights: qwen35, gemma3
+        self.architecture = ""  # of the model that was described last, as named in its weights: qwen35, gemma3
         self._ollama = ollama.Client(host, transport=self, follow_redirects=False, trust_env=False)
 
     def identify(self, model: str) -> tuple[str, str]:
         """Returns the server's version and the digest of the manifest of `model`."""
-        version = self.read(_Version.model_validate_json, "/api/version").version  # ollama.Client has no call for it
-        listed = _find(self._ask(self._ollama.list).models, model)
+        version = self.read(_Version.model_validate_json, "/api/version").version  # ollama.Client has no method for it
+        listed = _find(self._call(self._ollama.list).models, model)
         if listed is None:
-            raise self.error(404, f"model '{model}' not found".encode(), model)
+            raise self.make_status_error(404, f"model '{model}' not found".encode(), model)
         return version, listed.digest or ""
 
-    def describe(self, model: str, load: Load) -> Engine:
-        """The engine that serves `model`."""
+    def describe(self, model: str, load: LoadOptions) -> Engine:
+        """Returns the engine that serves `model`."""
         version, digest = self.identify(model)
-        shown = self._ask(lambda: self._ollama.show(model))
+        shown = self._call(lambda: self._ollama.show(model))
         info = shown.modelinfo or {}
         self.architecture = str(info.get("general.architecture", ""))
         capabilities = tuple(shown.capabilities or ())
         if "thinking" not in capabilities and may_think(shown.template or ""):
             capabilities = (*capabilities, "thinking")
-        described: dict[str, object] = {"backend": "ollama", "version": version, "model": model, "digest": digest}
-        length = info.get(f"{self.architecture}.context_length") or 0
-        described |= {"capabilities": capabilities, "context_length": length, "load": load}
-        return self._ask(lambda: Engine.model_validate(described))
+        fields = {
+            "backend": "ollama",
+            "version": version,
+            "model": model,
+            "digest": digest,
+            "capabilities": capabilities,
+            "context_length": info.get(f"{self.architecture}.context_length") or 0,
+            "load": load,
+        }
+        return self._call(lambda: Engine.model_validate(fields))
 
     def find_loaded(self, model: str) -> ProcessResponse.Model | None:
         """Returns how `model` is loaded now (sizes in bytes), or None if it is not loaded."""
-        return _find(self._ask(self._ollama.ps).models, model)
+        return _find(self._call(self._ollama.ps).models, model)
 
     def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """A vector for each text, L2-normalised by the server. No text is truncated: if one is too long, all fail."""
+        """Returns a vector for each text, L2-normalised by the server. Texts are never truncated: if one is too long,
+        the call fails."""
         sent = [text.encode(errors="replace").decode() for text in texts]  # a lone surrogate cannot be sent
-        vectors = self._ask(lambda: self._ollama.embed(model, sent, truncate=False, keep_alive="30m")).embeddings
+        vectors = self._call(lambda: self._ollama.embed(model, sent, truncate=False, keep_alive="30m")).embeddings
         lengths = {len(vector) for vector in vectors}
         useful = len(lengths) <= 1 and 0 not in lengths and all(isfinite(x) for vector in vectors for x in vector)
         if len(vectors) != len(texts) or not useful:
@@ -82,19 +89,21 @@ class OllamaHost(Http):
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
 
-    def _ask(self, call: Callable[[], Made]) -> Made:
-        """What `call` returns. Raises CallError if it cannot read the response."""
+    def _call(self, call: Callable[[], Result]) -> Result:
+        """Returns the result of `call`. Raises CallError if it cannot read the response."""
         try:
             return call()
         except (ValueError, TypeError, RecursionError) as error:
-            raise self.unexpected(f"the response cannot be read: {str(error)[:200]}") from error
+            raise self.make_response_error(f"the response cannot be read: {str(error)[:200]}") from error
 
 
-def _find(listed: Sequence[Listed], model: str) -> Listed | None:
-    return next((entry for entry in listed if full_name(entry.model or "") == full_name(model)), None)
+def _find(listed: Sequence[ListedModel], model: str) -> ListedModel | None:
+    return next(
+        (entry for entry in listed if normalize_model_name(entry.model or "") == normalize_model_name(model)), None
+    )
 
 
-def full_name(model: str) -> str:
-    """`model` as servers list it: with its tag (`latest` by default), in lower case, without `library/`."""
+def normalize_model_name(model: str) -> str:
+    """Returns a name as servers list it: with a tag (`latest` by default), in lower case, without `library/`."""
     name = model.lower().removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"

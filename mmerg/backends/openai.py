@@ -1,8 +1,8 @@
 """A backend for OpenAI-style servers: llama-server, vLLM, SGLang, or another.
 
-Every sampler is sent under the server's own name (`dialects.py`). `mmerg doctor` finds samplers that a server ignores.
-These servers give no digest of the weights. The digest is of the server's description of the model, so other weights
-with the same name, path and size go unnoticed.
+Every sampler is sent under the server's name for it (`dialects.py`). `mmerg doctor` finds samplers that a server
+ignores. These servers do not give a digest of the weights. The engine's digest is therefore that of the server's
+description of the model, and other weights with the same name, path and size go unnoticed.
 
     backend = OpenAI(host="http://127.0.0.1:8000", model="Qwen/Qwen2.5-VL-7B-Instruct", dialect="vllm",
                      load={"num_ctx": 16384})
@@ -18,30 +18,30 @@ from dataclasses import replace
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from mmerg.backends import chat
-from mmerg.backends.adapter import Adapter, Load, check_load
+from mmerg.backends.adapter import Adapter, LoadOptions, check_load
 from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.dialects import DIALECTS, Description, Facts
 from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
-from mmerg.backends.server_errors import Server
+from mmerg.backends.server_errors import ServerKind
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
-# Part of the keys of stored replies: increase it when `chat.py` or `dialects.py` send another request or read another
-# reply from the same response.
+# Part of the keys of stored replies. Increase it if `chat.py` or `dialects.py` sends another request, or makes another
+# reply of the same response.
 REVISION = 3
-NO_VISION = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
-CHANGING = ("meta", "created", "permission", "n_ctx")  # keys of a model's entry that are not part of its digest
+IMAGE_FAILURES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
+VOLATILE_KEYS = ("meta", "created", "permission", "n_ctx")  # of a model's entry; they are not part of its digest
 
-SERVER = Server(
+SERVER = ServerKind(
     "OpenAI-style server",
     start="start it, or set backend.hosts=[http://HOST:PORT]",
     pull="set backbone.model to a name that the server lists at /v1/models, and load it there",
-    address="check that backend.hosts names the server, without a page or proxy before it, and backend.adapter.dialect "
-    f"what it is: {', '.join(DIALECTS)}",
+    address="check that backend.hosts is the address of the server, not of a web page or proxy, and that "
+    f"backend.adapter.dialect is its kind: {', '.join(DIALECTS)}",
     login="set backend.adapter.token_env to the name of an environment variable that holds the server's token",
 )
-_facts = TypeAdapter(dict[str, JsonValue]).validate_json
+_parse_facts = TypeAdapter(dict[str, JsonValue]).validate_json
 
 
 class _Models(BaseModel):
@@ -51,10 +51,17 @@ class _Models(BaseModel):
 
 
 class OpenAI(Adapter):
-    """A `Backend` over one model at one server.
+    """A `Backend` for one model at one server.
 
-    dialect: the kind of server, a key of `DIALECTS`. load: `num_ctx`, the tokens that a call may need. token_env: the
-    environment variable with the server's token, which is never saved.
+    Args:
+        model: its name as the server lists it.
+        dialect: the kind of server, a key of `DIALECTS`.
+        load: `num_ctx`, the number of tokens that a call may need.
+        host: the server's address.
+        think: whether the model should think.
+        token_env: the environment variable with the server's token, which is never saved.
+        deadlines: of each call.
+        check_wait: seconds before the first retry of the check after a reply.
     """
 
     def __init__(
@@ -62,7 +69,7 @@ class OpenAI(Adapter):
         *,
         model: str,
         dialect: str,
-        load: Load,
+        load: LoadOptions,
         host: str = "http://127.0.0.1:8000",
         think: bool = False,
         token_env: str = "",
@@ -78,23 +85,25 @@ class OpenAI(Adapter):
             raise ConfigError(f"{dialect} has no option to think", where=f"model {model}", hint=hint)
         check_load(load, ("num_ctx",), f"model {model}")
         server = replace(SERVER, longer=self._dialect.longer, name=SERVER.name if dialect == "other" else dialect)
-        address = host.rstrip("/").removesuffix("/v1")  # as OpenAI's SDK wants it
-        http = Http(address, server, deadlines, where=host, token=token_from(token_env))
+        address = host.rstrip("/").removesuffix("/v1")  # users of OpenAI's SDK give the address with /v1
+        http = Http(address, server, deadlines, where=host, token=read_token(token_env))
         super().__init__(http, model, check_wait)
         self._think, self._num_ctx = think, int(load["num_ctx"])
-        self._vision: dict[tuple[str, str], bool] = {}  # by version and digest: tried, as the server does not say
+        # Whether the model has vision, by version and digest, for servers that do not say so and must be tried.
+        self._vision: dict[tuple[str, str], bool] = {}
 
-    def _ask(self, request: Request) -> Reply:
+    def _call(self, request: Request) -> Reply:
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
 
     def _describe(self) -> Engine:
-        version, digest, described = self._serves()
+        version, digest, described = self._identify()
         context = described.context or 0
         if 0 < context < self._num_ctx:
             what = f"num_ctx {self._num_ctx} is more than the server's {context} tokens"
-            hint = f"set backbone.load.num_ctx={context}, or {self._dialect.longer}, as far as the model goes"
+            hint = f"set backbone.load.num_ctx={context}, or {self._dialect.longer}, if the model supports that many"
             raise ConfigError(what, where=f"{self.host} model {self.model}", hint=hint)
-        if (vision := described.vision) is None:
+        vision = described.vision
+        if vision is None:
             if (version, digest) not in self._vision:
                 self._vision[version, digest] = self._takes_images()
             vision = self._vision[version, digest]
@@ -105,64 +114,67 @@ class OpenAI(Adapter):
             model=self.model,
             digest=digest,
             capabilities=("completion", *["vision"] * bool(vision), *["thinking"] * thinking),
-            context_length=context,  # replies end there, and Phi scales its positions by it
+            context_length=context,  # it can change replies: they end there, and Phi scales its positions by it
             load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
 
     def _may_think(self) -> bool:
-        return not self._dialect.template or super()._may_think()  # unknown without the template
+        return not self._dialect.template or super()._may_think()  # without the template, assume that it may
 
-    def _serves(self) -> tuple[str, str, Description]:
-        """The server's version, the digest of its description of the model, and the description."""
+    def _identify(self) -> tuple[str, str, Description]:
+        """Returns the server's version, the digest of its description of the model, and the description."""
         dialect, read = self._dialect, self._server.read
         listed = read(_Models.model_validate_json, "/v1/models").data
         try:
-            entry = next((one for one in listed if self.model in _names(one)), None)
+            entry = next((entry for entry in listed if self.model in _list_names(entry)), None)
             if entry is None:
-                names = ", ".join(str(one["id"]) for one in listed) or "none"
+                names = ", ".join(str(entry["id"]) for entry in listed) or "no model"
                 what = f"the host does not serve {self.model}; it serves {names}"[:500]
                 hint = "set backbone.model to one of these, or load the model there"
                 raise CallError(Failure.MODEL_NOT_FOUND, what, where=self.host, hint=hint)
-            meta = entry.get("meta")  # llama-server describes the model's file here
+            meta = entry.get("meta")  # the description of the model's file by llama-server
             facts = {"aliases": [], **entry, **(meta if isinstance(meta, dict) else {})}
-            described = dialect.read(facts, *(read(_facts, path) for path in dialect.about))
+            described = dialect.describe(facts, *(read(_parse_facts, path) for path in dialect.about))
         except (KeyError, TypeError, ValueError) as error:
-            raise self._server.unexpected(f"its responses are not those of {dialect.name}: {error}"[:300]) from error
+            raise self._server.make_response_error(
+                f"the responses are not those of {dialect.name}: {error}"[:300]
+            ) from error
         facts |= described.more
-        lasting = {name: _file_name(value) for name, value in facts.items() if name not in CHANGING}
-        digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
+        stable_facts = {name: _drop_folder(value) for name, value in facts.items() if name not in VOLATILE_KEYS}
+        digest = hashlib.sha256(json.dumps(stable_facts, sort_keys=True).encode()).hexdigest()
         return described.version, digest, described
 
     def _takes_images(self) -> bool:
-        """Whether an image makes a prompt longer, which shows that the model takes images."""
+        """Returns whether the model takes images, which shows in the length of a prompt with an image."""
 
-        def tokens(*images: Image) -> int:
+        def count_tokens(*images: Image) -> int:
             request = Request((Message("user", "Hi", images),), Sampling(num_predict=1))
             return chat.complete(self._server, request, self.model, self._dialect).prompt_tokens
 
-        without = tokens()
+        tokens_without_image = count_tokens()
         try:
-            return tokens(_grey()) > without
+            return count_tokens(_draw_grey_image()) > tokens_without_image
         except CallError as error:
-            if error.failure in NO_VISION:
+            if error.failure in IMAGE_FAILURES:
                 return False
             raise
 
 
-def _names(entry: Facts) -> list[JsonValue]:
-    """The names of a listed model in calls."""
+def _list_names(entry: Facts) -> list[JsonValue]:
+    """Returns the names by which calls can request a listed model."""
     aliases = entry.get("aliases")
     return [entry["id"], *(aliases if isinstance(aliases, list) else ())]
 
 
-def _file_name(value: object) -> object:
-    """The last part of an absolute path, as machines keep a model in different folders; other values unchanged."""
+def _drop_folder(value: object) -> object:
+    """Returns the last part of an absolute path, because machines keep a model in different folders. Returns other
+    values unchanged."""
     return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("/") else value
 
 
-def token_from(variable: str) -> str:
-    """The token in the environment variable with this name; "" without a name. Raises ConfigError, which does not show
-    the token, if a request cannot carry it."""
+def read_token(variable: str) -> str:
+    """Reads the token from the environment variable with this name; "" if there is no name. Raises ConfigError, which
+    does not show the token, if a request cannot carry it."""
     token = os.environ.get(variable, "").strip() if variable else ""
     if variable and not (token and token.isascii() and token.isprintable() and " " not in token):
         what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"
@@ -171,7 +183,7 @@ def token_from(variable: str) -> str:
     return token
 
 
-def _grey() -> Image:
+def _draw_grey_image() -> Image:
     from PIL import Image as Picture
 
     file = io.BytesIO()

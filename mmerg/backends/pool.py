@@ -1,10 +1,11 @@
-"""Several hosts that serve the same engine: a sample leases a slot of one host for all its calls.
+"""Distributes samples over several hosts that serve the same engine.
 
-A host's prefix cache helps only if all calls of a sample go to it. So slots are leased to samples, and a sample gets
-the least loaded host. A failed call is retried, then moves to another host. A host that dies, hangs, loses the model or
-serves another engine is skipped; after `revive_after` seconds one sample tries it again. While all hosts are down,
-calls wait; after `patience` seconds the run stops and can be resumed. A call that fails while its hosts are up fails
-only its sample, and so does a call that fails on all hosts `ROUNDS` times, as it may be what ends them.
+A host's prefix cache helps only if all calls of a sample go to the same host. A sample therefore leases a slot of the
+least loaded host for all its calls. A failed call is retried, then moves to another host. A host that dies, hangs,
+loses the model or serves another engine is skipped; after `revive_after` seconds, one sample tries it again. While all
+hosts are down, calls wait; after `patience` seconds the run stops, and can be resumed. A call that fails while its
+hosts are up fails only its sample. So does a call that fails on all hosts `ROUNDS` times, because it may be the cause
+of their crashes.
 
     pool = Pool([Host(Ollama("http://a:11434", …), 2, "a"), Host(Ollama("http://b:11434", …), 2, "b")])
     engine = pool.describe()
@@ -27,18 +28,26 @@ from mmerg.backends.protocol import Backend, Engine, Reply, Request, make_engine
 from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
-USELESS = frozenset({Failure.MODEL_NOT_FOUND, Failure.MODEL_NOT_LOADED})  # waiting does not help
+LASTING_FAILURES = frozenset({Failure.MODEL_NOT_FOUND, Failure.MODEL_NOT_LOADED})  # waiting does not help
 # A host that hangs counts as dead.
-HOST_FAILURES = USELESS | {Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.UNREACHABLE}
+HOST_FAILURES = LASTING_FAILURES | {Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.UNREACHABLE}
 ROUNDS = 3  # how many times a call may fail on all hosts
-PATIENCE = 600.0  # seconds that a call waits while all hosts are down
-POLL = 0.5  # seconds after which a lease that waits for a slot checks whether to try a host again
+PATIENCE = 600.0  # seconds for which a call waits while all hosts are down
+POLL_SECONDS = 0.5  # after which a lease that waits for a slot checks whether to try a host again
 
 
 @dataclass(eq=False)
 class Host:
-    """A backend, how many samples may use it at once, and its name in errors. The pool sets the rest. used: samples
-    that use it now. down: why it is skipped. since: when it was skipped or last tried."""
+    """A backend in a pool.
+
+    Attributes:
+        backend: calls the host.
+        slots: how many samples may use the host at once.
+        name: of the host, in errors.
+        used: how many samples use it now. The pool sets this and the following.
+        down: the error because of which it is skipped.
+        since: when it was skipped or last tried, by the pool's clock.
+    """
 
     backend: Backend
     slots: int
@@ -49,8 +58,17 @@ class Host:
 
 
 class Pool:
-    """Leases the slots of `hosts`. A host gets a call up to `attempts` times. While all hosts are down, they are tried
-    again after `wait` seconds, 2·wait, 4·wait and so on, but at least every `revive_after` seconds."""
+    """Leases the slots of `hosts` to samples.
+
+    Args:
+        hosts: must serve the same engine.
+        revive_after: seconds after which a host that is down is tried again.
+        patience: seconds for which a call waits while all hosts are down.
+        wait: while all hosts are down, they are tried again after `wait`, 2·wait, 4·wait, … seconds, but at least every
+            `revive_after` seconds. The pauses between attempts are the same.
+        attempts: how often a call is sent to a host before it moves to another.
+        clock: returns the time in seconds.
+    """
 
     def __init__(
         self,
@@ -70,7 +88,7 @@ class Pool:
 
     @property
     def slots(self) -> int:
-        """How many samples can run at once if every host is up."""
+        """The number of samples that can run at once if every host is up."""
         return sum(host.slots for host in self._hosts)
 
     def list_down(self) -> dict[str, str]:
@@ -79,28 +97,32 @@ class Pool:
             return {host.name: host.down.what for host in self._hosts if host.down}
 
     def describe(self) -> Engine:
-        """The engine of all hosts that can be reached and have the model. Must be called before the first lease. Raises
-        ConfigError if their engines differ."""
+        """Returns the engine of all hosts that can be reached and have the model. Call it before the first lease.
+
+        Raises ConfigError if the hosts' engines differ, and CallError if no host can be used.
+        """
         engines: dict[str, Engine] = {}
         errors = []
         for host in self._hosts:
             try:
                 engines[host.name] = host.backend.describe()
-                self._note(host, None)
+                self._record(host, None)
             except CallError as error:
                 if error.failure not in HOST_FAILURES:
                     raise
-                self._note(host, error)
+                self._record(host, error)
                 errors.append(error)
         if not engines:
             raise errors[0]
-        first, *others = engines.items()
-        if differ := [other for other in others if other[1].key() != first[1].key()]:
-            where = "; ".join(f"{name}: {engine.brief()}" for name, engine in (first, *differ))
+        first_name, first = next(iter(engines.items()))
+        different = {name: engine for name, engine in engines.items() if engine.key() != first.key()}
+        if different:
+            listed = {first_name: first, **different}
+            where = "; ".join(f"{name}: {engine.brief()}" for name, engine in listed.items())
             hint = "serve the same model, version and options on every host, or remove the hosts that differ"
             raise ConfigError("the hosts do not serve the same engine", where=where, hint=hint)
-        self._engine = first[1]
-        return self._engine
+        self._engine = first
+        return first
 
     @contextmanager
     def lease(self) -> Iterator[Backend]:
@@ -117,36 +139,36 @@ class Pool:
         for host in self._hosts:
             host.backend.close()
 
-    def _take(self, tried: Collection[Host]) -> Host:
-        """Takes a slot of a host that is not in `tried`."""
+    def _take_slot(self, tried: Collection[Host]) -> Host:
+        """Waits for a slot of a host that is not in `tried`, and takes it."""
         hosts = [host for host in self._hosts if host not in tried]
         with self._change:
-            while not (host := self._best(hosts)):
-                self._change.wait(POLL)
+            while not (host := self._choose_host(hosts)):
+                self._change.wait(POLL_SECONDS)
             host.used += 1
-            host.since = self._clock()  # a host that is down is tried by one at a time
+            host.since = self._clock()  # so that only one sample at a time tries a host that is down
             return host
 
-    def _best(self, hosts: Sequence[Host]) -> Host | None:
-        """The least loaded host that is up, else a host to try again; None means wait."""
+    def _choose_host(self, hosts: Sequence[Host]) -> Host | None:
+        """Returns the least loaded host that is up, or else a host to try again, or else None."""
         self._closed.check()
         current_token().check()
         free = [host for host in hosts if host.used < host.slots]
         if up := [host for host in free if not host.down]:
             return min(up, key=lambda host: host.used / host.slots)
-        all_down = all(host.down for host in hosts)  # then try them before their time
+        all_down = all(host.down for host in hosts)  # then do not wait for `revive_after`
         due = [host for host in free if all_down or self._clock() - host.since >= self._revive_after]
         return min(due, key=lambda host: host.since, default=None)
 
-    def _note(self, host: Host, error: CallError | None) -> None:
+    def _record(self, host: Host, error: CallError | None) -> None:
         """Records that the host works, or that it is skipped because of `error`."""
         with self._change:
             if host.down or error:
                 host.down, host.since = error, self._clock()
                 self._change.notify_all()
 
-    def _check_same(self, host: Host) -> None:
-        """Raises CallError if a host is still down or serves another engine now."""
+    def _check_engine(self, host: Host) -> None:
+        """Raises CallError if a host is still down or now serves another engine."""
         try:
             engine = host.backend.describe()
         except CallError as error:
@@ -158,36 +180,38 @@ class Pool:
             raise make_engine_error(self._engine, engine, host.name)
 
     def _wait_for_host(self, tried: Mapping[Host, CallError]) -> None:
-        """Waits until one of the hosts is back on which a call was `tried`. Raises the call's own error if a host was
-        never down, RunError if none is back in time, ConfigError if all serve something else or cannot load the
-        model."""
+        """Waits until one of the hosts on which a call was `tried` is up again.
+
+        Raises the call's error if its host was up all the time, RunError if no host is up in time, and ConfigError if
+        no host can serve the run's model.
+        """
         failed, end = dict(tried), self._clock() + self._patience
         for attempt in count():
-            for host in [host for host, error in failed.items() if error.failure not in USELESS]:
+            for host in [host for host, error in failed.items() if error.failure not in LASTING_FAILURES]:
                 try:
-                    self._check_same(host)
+                    self._check_engine(host)
                 except CallError as error:
                     if error.failure is Failure.INTERRUPTED:
                         raise
                     failed[host] = error
-                    self._note(host, error)
+                    self._record(host, error)
                     continue
-                if not attempt:  # it was up all the time
+                if attempt == 0:  # the host was up all the time
                     if tried[host].failure is not Failure.UNREACHABLE:
                         raise tried[host]
-                    self._backoff(attempt)
-                self._note(host, None)
+                    self._pause(attempt)
+                self._record(host, None)
                 return
             where = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
-            if all(error.failure in USELESS for error in failed.values()):
-                raise self._no_use(failed.values(), where)
+            if all(error.failure in LASTING_FAILURES for error in failed.values()):
+                raise self._make_lasting_error(failed.values(), where)
             if self._clock() >= end:
-                what = f"no host has answered for {self._patience:g} seconds"
+                what = f"no host has responded for {self._patience:g} seconds"
                 raise RunError(what, where=where, hint="start one of them; the same command then resumes")
-            self._backoff(attempt)
+            self._pause(attempt)
 
-    def _no_use(self, errors: Iterable[CallError], where: str) -> ConfigError:
-        """The error if no host can serve the run's model."""
+    def _make_lasting_error(self, errors: Iterable[CallError], where: str) -> ConfigError:
+        """Builds the error for a run whose model no host can serve."""
         first, *_ = errors
         brief = self._engine and self._engine.brief()
         if first.failure is Failure.MODEL_NOT_LOADED:
@@ -196,14 +220,14 @@ class Pool:
         hint = "then the same command resumes. To start over with the current model, add tags=[new]"
         return ConfigError(what, where=where, hint=f"{first.hint}; {hint}")
 
-    def _backoff(self, attempt: int) -> None:
+    def _pause(self, attempt: int) -> None:
         """Waits before hosts that are down are tried again."""
-        most = self._revive_after or self._wait  # a pause also with revive_after=0
-        self._closed.wait(min(self._wait * 2 ** min(attempt, 30), most))
+        longest = self._revive_after or self._wait  # with revive_after=0 there must be a pause, too
+        self._closed.wait(min(self._wait * 2 ** min(attempt, 30), longest))
 
 
 class _Lease:
-    """A slot as a backend for one thread. It moves to another host if its host dies."""
+    """A leased slot, as a backend for one thread. It moves to another host if its host dies."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -218,15 +242,15 @@ class _Lease:
             host = self.hold(tried)
             try:
                 if host.down:
-                    pool._check_same(host)
+                    pool._check_engine(host)
                 reply = retry(partial(host.backend.complete, request), pool._attempts, pool._wait, pool._closed)
             except CallError as error:
                 if error.failure not in HOST_FAILURES:
                     raise
-                pool._note(host, error)
+                pool._record(host, error)
                 tried[host] = error
             else:
-                pool._note(host, None)
+                pool._record(host, None)
                 return reply
             self.close()
             if len(tried) == len(pool._hosts):
@@ -237,7 +261,7 @@ class _Lease:
                 tried.clear()
 
     def close(self) -> None:
-        """Gives the slot back. The host stays open."""
+        """Returns the slot to the pool. The host stays open."""
         with self._pool._change:
             if self._host:
                 self._host.used -= 1
@@ -245,6 +269,6 @@ class _Lease:
             self._pool._change.notify_all()
 
     def hold(self, tried: Collection[Host] = ()) -> Host:
-        """The host whose slot is held; if none, takes a slot of a host that is not in `tried`."""
-        self._host = self._host or self._pool._take(tried)
+        """Returns the host whose slot is leased. Without one, takes a slot of a host that is not in `tried`."""
+        self._host = self._host or self._pool._take_slot(tried)
         return self._host

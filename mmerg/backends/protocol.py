@@ -1,7 +1,7 @@
 """The interface between agents and a model: requests, replies, engines, and the `Backend` protocol.
 
-A `Request` and the `Engine` that serves it decide the reply. Adapters to servers and wrappers (`cache.py`, `pool.py`)
-are both backends.
+The reply depends on the `Request` and on the `Engine` that serves it. Both the adapters to servers and the wrappers
+around them (`cache.py`, `pool.py`) are backends.
 
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from mmerg.backends.thinking import first_token, separate
+from mmerg.backends.thinking import find_first_token, separate_thoughts
 from mmerg.errors import CallError, Failure
 from mmerg.settings.backbone import SEEDS
 
@@ -27,7 +27,7 @@ SHOWN_DIGEST = 12  # characters of a digest in messages
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A JPEG or PNG, identified by its content hash. Its bytes are never printed, compared or traced."""
+    """A JPEG or PNG, identified by the hash of its content. Its bytes are never printed, compared or traced."""
 
     sha256: str
     data: bytes = field(repr=False, compare=False)
@@ -35,7 +35,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; images come before the text."""
+    """A chat message. Images come before the text."""
 
     role: Literal["system", "user", "assistant"]
     text: str
@@ -44,8 +44,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """A value for every sampler, so that no server default changes a result. top_k 0 and repeat_last_n 0 mean off.
-    stop: texts before which a reply ends."""
+    """The values of all samplers, so that no server default changes a result.
+
+    A top_k or repeat_last_n of 0 means off. stop: texts before which a reply ends.
+    """
 
     num_predict: int = 256
     temperature: float = 0.0
@@ -78,9 +80,16 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Request:
-    """A chat call. schema: a JSON schema as canonical JSON text, "" for free text. logprobs: whether to return the log-
-    probability of each token. alternatives: of how many likeliest tokens in its place, too. likelihood_of: a text to
-    score as the reply (`likelihood.py`)."""
+    """A chat call.
+
+    Attributes:
+        messages: the prompt.
+        sampling: the values of all samplers.
+        schema: a JSON schema as canonical JSON text, or "" for free text.
+        logprobs: whether to return the log-probability of each token.
+        alternatives: how many of the likeliest tokens in each token's place to return as well.
+        likelihood_of: a text to score as the reply (`likelihood.py`).
+    """
 
     messages: tuple[Message, ...]
     sampling: Sampling
@@ -90,13 +99,15 @@ class Request:
     likelihood_of: str = ""
 
     def digest(self) -> str:
-        """SHA-256 (hex) of all that decides the reply. Images count by their content hash."""
+        """Returns the SHA-256 (hex) of everything that the reply depends on. An image counts by its hash."""
         return self._digest
 
     @cached_property
     def _digest(self) -> str:  # the cache and the trace both need it, and a prompt is long
         content = {
-            "messages": [[m.role, m.text, [i.sha256 for i in m.images]] for m in self.messages],
+            "messages": [
+                [message.role, message.text, [image.sha256 for image in message.images]] for message in self.messages
+            ],
             "sampling": vars(self.sampling),
             "schema": self.schema,
             "logprobs": self.logprobs,
@@ -112,9 +123,9 @@ class Request:
 
 
 def build_likelihood_request(messages: Sequence[Message], text: str) -> Request:
-    """A request for the log-probabilities of the tokens of `text` as the reply. No sampler changes them."""
-    room = Sampling(num_predict=2 * len(text.encode(errors="replace")) + 16)
-    return Request(tuple(messages), room, logprobs=True, likelihood_of=text)
+    """Builds a request for the log-probabilities of the tokens of `text` as the reply. No sampler changes them."""
+    sampling = Sampling(num_predict=2 * len(text.encode(errors="replace")) + 16)  # enough tokens for the text
+    return Request(tuple(messages), sampling, logprobs=True, likelihood_of=text)
 
 
 class Finish(StrEnum):
@@ -126,7 +137,7 @@ class Finish(StrEnum):
 
 
 def _encodable(text: str) -> str:
-    """`text` with lone surrogates replaced: JSON may contain them, but no UTF-8 file can."""
+    """Replaces lone surrogates, which JSON may contain but a UTF-8 file cannot."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -148,10 +159,22 @@ class TokenLogprob(BaseModel):
 class Reply(BaseModel):
     """The complete reply to a call.
 
-    Thoughts that a server leaves in `text` are moved to `thinking`. `logprobs` then keeps the tokens of the text, or
-    none if it is unclear which they are. taken: "thinking" if thoughts were moved, "log-probabilities" if all were
-    dropped. reused_tokens: tokens of the prompt from the server's prefix cache, None if unknown. prompt_seconds: the
-    server's evaluation of the prompt. seconds: the whole call, by the client's clock.
+    Thoughts that a server leaves in `text` are moved to `thinking`. `logprobs` then has only the tokens of the text, or
+    none if it is unclear which these are.
+
+    Attributes:
+        text: the reply without thoughts.
+        finish: why the model stopped.
+        thinking: the model's thoughts.
+        logprobs: the tokens of the text with their log-probabilities, if requested.
+        prompt_tokens: tokens of the prompt.
+        reused_tokens: tokens of the prompt that came from the server's prefix cache, None if unknown.
+        response_tokens: tokens that the model wrote.
+        prompt_seconds: how long the server evaluated the prompt.
+        seconds: how long the whole call took, by the client's clock.
+        host: the name of the host.
+        cached: whether the reply comes from the reply cache.
+        taken: what was removed: "thinking" if thoughts were moved, "log-probabilities" if all of them were dropped.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -174,27 +197,37 @@ class Reply(BaseModel):
     def _separate(cls, data: Any) -> Any:
         if not isinstance(data, Mapping) or not isinstance(text := data.get("text"), str):
             return data
-        text = _encodable(text)  # as tokens are
-        thoughts, words = separate(text)
-        moved = words != text
-        if not moved and not data.get("thinking"):
+        text = _encodable(text)  # tokens are encodable, too
+        thoughts, words = separate_thoughts(text)
+        if words == text and not data.get("thinking"):
             return data
-        taken = {*data.get("taken", ()), *(["thinking"] if moved else ())}
-        if logprobs := data.get("logprobs", ()):
+        taken = set(data.get("taken", ()))
+        if words != text:
+            taken.add("thinking")
+        logprobs = data.get("logprobs", ())
+        if logprobs:
             tokens = [entry["token"] if isinstance(entry, Mapping) else entry.token for entry in logprobs]
-            first = first_token(tokens, words)
+            first = find_first_token(tokens, words)
             logprobs = () if first is None else logprobs[first:]
-            taken |= set() if logprobs else {"log-probabilities"}
+            if not logprobs:
+                taken.add("log-probabilities")
         thinking = "\n\n".join(filter(None, (data.get("thinking"), thoughts)))
         return {**data, "text": words, "thinking": thinking, "logprobs": logprobs, "taken": tuple(sorted(taken))}
 
 
 class Engine(BaseModel):
-    """Everything besides the request that can change a reply.
+    """A model on a server: everything besides the request that can change a reply.
 
-    capabilities: the server's names, and thinking also if the chat template has tags for thoughts. load: load options,
-    `think`, and `adapter`, the revision of the code that sends requests and reads responses. context_length: the
-    model's limit in tokens, 0 if unknown.
+    Attributes:
+        backend: the kind of server.
+        version: of the server.
+        model: the model's name on the server.
+        digest: of the model's files, or of the server's description of them.
+        capabilities: the server's names of what the model can do. Includes thinking if the chat template has tags for
+            thoughts.
+        context_length: the model's limit in tokens, 0 if unknown.
+        load: the load options, `think`, and `adapter`, the revision of the code that sends requests and reads
+            responses.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -222,11 +255,11 @@ class Engine(BaseModel):
         return "a dry run, no model" if self.backend == "dry" else f"{self.model} on {self.backend} {self.version}"
 
     def key(self) -> str:
-        """SHA-256 (hex), equal for two engines only if their replies are interchangeable."""
+        """Returns a SHA-256 (hex) that is equal for two engines only if their replies are interchangeable."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
 
     def brief(self) -> str:
-        """One line for people."""
+        """Returns one line about the engine for messages."""
         return f"{self.backend} {self.version}, {self.model} {self.digest[:SHOWN_DIGEST]}, load {self.load}"
 
 
@@ -263,13 +296,13 @@ def make_engine_error(before: Engine, now: Engine, where: str) -> CallError:
 
 
 class Backend(Protocol):
-    """Serves requests. Threads may share it."""
+    """Serves requests. Several threads may share a backend."""
 
     def describe(self) -> Engine:
-        """The engine. Raises CallError if the server cannot be reached or lacks the model."""
+        """Returns the engine. Raises CallError if the server cannot be reached or lacks the model."""
 
     def complete(self, request: Request) -> Reply:
-        """The reply to a request. Raises CallError, with its `Failure`, if there is no complete reply."""
+        """Returns the reply to a request. Raises CallError, with its `Failure`, if there is no complete reply."""
 
     def close(self) -> None:
-        """Closes connections and files, and cancels calls in flight, which raise CallError interrupted."""
+        """Closes connections and files. Cancels calls in flight, which then raise CallError interrupted."""

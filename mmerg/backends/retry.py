@@ -1,4 +1,4 @@
-"""Retries a call after failures that may pass: crashes, deadlines, a full queue, a lost server.
+"""Retries a call after failures that may be temporary: crashes, deadlines, a full queue, an unreachable server.
 
 After the last attempt, `pool.py` moves the call to another host.
 
@@ -16,10 +16,10 @@ RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failur
 
 
 def retry(call: Callable[[], Result], attempts: int, wait: float, closed: CancelToken) -> Result:
-    """The result of `call`, after up to `attempts` attempts with pauses of `wait`, 2·wait, 4·wait, … seconds.
+    """Returns the result of `call`, after up to `attempts` attempts with pauses of `wait`, 2·wait, 4·wait, … seconds.
 
-    Raises the last CallError, with the number of attempts in its message, or CallError interrupted if `closed` or the
-    thread's token ends a pause.
+    Raises the last CallError, with the number of attempts in its message. Raises CallError interrupted if `closed` or
+    the current thread's token is cancelled during a pause.
     """
     attempt = 1
     while True:
@@ -27,7 +27,8 @@ def retry(call: Callable[[], Result], attempts: int, wait: float, closed: Cancel
             return call()
         except CallError as error:
             if error.failure not in RETRIED or attempt >= attempts:
-                error.what += f" (tried {attempt} times)" * (attempt > 1)
+                if attempt > 1:
+                    error.what += f" (tried {attempt} times)"
                 raise
         closed.wait(wait * 2 ** (attempt - 1))
         attempt += 1

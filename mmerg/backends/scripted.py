@@ -1,6 +1,7 @@
 """A backend that replies from a script: a function of the request, or a list of replies in order.
 
-For tests, and to measure the framework's own cost. It keeps every request, counts words as tokens, and ignores schemas.
+It serves tests and measurements of the framework's overhead. It records every request, counts words as tokens, and
+ignores schemas.
 
     backend = Scripted(lambda request: '{"emotion": "joy"}')
     backend = Scripted(["first reply", CallError(Failure.BUSY, "queue full"), "third reply"])
@@ -18,14 +19,18 @@ ScriptItem = str | Reply | Exception
 Script = Callable[[Request], ScriptItem] | Sequence[ScriptItem]
 
 ENGINE = Engine(backend="scripted", version="1", model="script", digest="0" * 64, capabilities=("completion", "vision"))
-WORD_LOGPROB = -1.0  # of every word of a scripted text, if the request asks for log-probabilities
+WORD_LOGPROB = -1.0  # of each word, if the request asks for log-probabilities
 
 
 class Scripted:
-    """Replies with the result of `script`, or with its next item. Exceptions are raised, strings become replies.
+    """A `Backend` that replies with the result of `script`, or with its next item. Exceptions are raised, and strings
+    become replies.
 
-    latency: seconds that each call takes. requests: all requests, in order of arrival. Raises CallError: server_error
-    if a list has no item left, interrupted once closed.
+    Attributes:
+        requests: all requests so far, in order of arrival.
+
+    Each call takes `latency` seconds. Raises CallError: server_error if the list has no item left, and interrupted once
+    the backend is closed.
     """
 
     def __init__(self, script: Script, engine: Engine = ENGINE, latency: float = 0.0) -> None:
@@ -35,7 +40,7 @@ class Scripted:
 
     @property
     def calls(self) -> int:
-        """The number of calls."""
+        """The number of calls so far."""
         return len(self.requests)
 
     def describe(self) -> Engine:
@@ -43,28 +48,28 @@ class Scripted:
 
     def complete(self, request: Request) -> Reply:
         with self._lock:
-            place = len(self.requests)
+            index = len(self.requests)
             self.requests.append(request)
         self._closed.wait(self._latency)
         if callable(self._script):
-            answer = self._script(request)
-        elif place < len(self._script):
-            answer = self._script[place]
+            item = self._script(request)
+        elif index < len(self._script):
+            item = self._script[index]
         else:
-            hint = "give the script one answer for each call"
-            raise CallError(Failure.SERVER_ERROR, "the script has no answer left", where="scripted", hint=hint)
-        if isinstance(answer, Exception):
-            raise answer
-        if isinstance(answer, str):
-            return build_reply(request, answer, "scripted", WORD_LOGPROB, self._latency)
-        return answer
+            hint = "give the script one item for each call"
+            raise CallError(Failure.SERVER_ERROR, "the script has no item left", where="scripted", hint=hint)
+        if isinstance(item, Exception):
+            raise item
+        if isinstance(item, str):
+            return build_reply(request, item, "scripted", WORD_LOGPROB, self._latency)
+        return item
 
     def close(self) -> None:
         self._closed.cancel()
 
 
 def build_reply(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
-    """A complete reply. Its tokens are the words of `text`, each with the whitespace before it."""
+    """Builds a complete reply. Its tokens are the words of `text`, each with the whitespace before it."""
     words = re.findall(r"\s*\S+", text)
     return Reply(
         text=text,

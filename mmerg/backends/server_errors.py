@@ -1,7 +1,7 @@
-"""Classifies server errors: from a status and a body to a `CallError` with its `Failure` and a hint.
+"""Classifies the errors of servers: turns a status and a body into a `CallError` with its `Failure` and a hint.
 
-The wordings come from the sources of Ollama (v0.24.0 and v0.34.1), of llama.cpp's server (b10864), whose JSON Ollama
-passes on as a string inside `error`, of vLLM, and of SGLang.
+The wordings come from the source code of Ollama (v0.24.0 and v0.34.1), of llama.cpp's server (b10864), whose JSON
+Ollama passes on as a string inside `error`, of vLLM, and of SGLang.
 
     raise OLLAMA.classify(400, '{"error": "the input length exceeds the context length"}', model="m", where=host)
 """
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from mmerg.errors import CallError, Failure
 
-UNWRAP_DEPTH = 3  # Ollama's object, llama-server's object as a string in it, and the `error` object of that
+UNWRAP_DEPTH = 3  # Ollama's object, llama-server's object as a string in it, and the `error` object in that
 SHOWN_CHARACTERS = 500
 
-# The first match decides. Messages of crashes often contain an out-of-memory message, so that comes first.
+# The first match counts. Messages of crashes often contain an out-of-memory message, so OOM comes before them.
 # After "failed to process inputs" comes the decoder's message: image, png, invalid JPEG, unexpected EOF.
 _WORDINGS = {
     Failure.CONTEXT_OVERFLOW: r"exceeds (the|maximum) context length|exceed_context_size_error|prompt too long|"
@@ -23,8 +23,8 @@ _WORDINGS = {
     r"too long to fit into the model|context size has been exceeded|is too large to process",
     Failure.OOM: r"cudamalloc failed|requires more system memory|out[ -]of[ -](device )?memory|"
     r"memory layout cannot be allocated|(unable|failed) to allocate",
-    # Only an exit of the server while it loads: a signal is a crash, and "model runner has unexpectedly stopped" comes
-    # from a loaded model.
+    # Only if the server exits while it loads a model: a signal means a crash, and "model runner has unexpectedly
+    # stopped" is the message for a loaded model.
     Failure.MODEL_NOT_LOADED: r"unknown model architecture|error loading model|(failed|unable) to load model|"
     r"llama-server process has terminated: exit status 1\b",
     Failure.IMAGE_REJECTED: r"failed to process inputs|image: unknown format|illegal base64|"
@@ -35,22 +35,22 @@ _WORDINGS = {
     r"error reading (llm|llama-server) |enginecore encountered",
     Failure.LOOP_ABORT: r"token repeat limit reached",
     Failure.BUSY: r"maximum pending requests exceeded|server busy|llm server loading model",
-    Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's while it starts
+    Failure.UNREACHABLE: r"unavailable_error: loading model",  # from llama-server while it starts
     Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
     r"the model `.*` does not exist|^404 (?s:.*model.*not found|.*not found.*model)",
     # Both come with a status of 500 or more: the first from Ollama before 0.30.
     Failure.BAD_REQUEST: r"invalid json schema in format|does not support embeddings",
 }
-# The process of a loaded model died. The message continues with its log, which has errors of older calls too ("…
-# exceeds the available context size"). Only out of memory counts as the cause.
-_DIED = (
+# The process of a loaded model died. The message continues with the log of the process, which also has errors of
+# earlier calls ("… exceeds the available context size"). In the log, only out of memory counts as the cause.
+_RUNNER_DIED = (
     r"model runner has unexpectedly stopped|error was encountered while running the model|"
     r"process no longer running: (-1|unknown)\b"
 )
-_STATUSES = {  # if no wording matches; 499: the server believes that the client left, so a retry can help
+_STATUSES = {  # for errors whose wording is unknown
     **dict.fromkeys((408, 429, 503), Failure.BUSY),
-    499: Failure.SERVER_ERROR,
-    502: Failure.RUNNER_CRASH,  # a proxy's: the server behind it died
+    499: Failure.SERVER_ERROR,  # the server believes that the client has left, so a retry can help
+    502: Failure.RUNNER_CRASH,  # from a proxy whose server died
 }
 _HINTS = {
     Failure.CONTEXT_OVERFLOW: "{longer}, or send fewer or smaller frames or a shorter history",
@@ -65,20 +65,29 @@ _HINTS = {
     Failure.BAD_REQUEST: "the server rejects this request; sending it again will not help",
     Failure.SERVER_ERROR: "see the server's log; {address}",
 }
-_OF_REQUESTS = {  # hints for rejected requests whose wording names the cause
-    r"does not support thinking": "set backbone.think=false, or use a model whose capabilities name thinking",
-    r"does not support embeddings": "name a model whose capabilities name embedding, as all-minilm or "
+_REQUEST_HINTS = {  # for rejected requests whose wording names the cause
+    r"does not support thinking": "set backbone.think=false, or use a model with the capability thinking",
+    r"does not support embeddings": "use a model with the capability embedding, such as all-minilm or "
     "nomic-embed-text: memory.embedder.model=…",
     r"json schema|unrecognized schema|generate parser|grammar": "the server cannot use this JSON schema: give the "
-    "answer's class simpler fields, or update the server",
+    "output class simpler fields, or update the server",
 }
 
 
 @dataclass(frozen=True)
-class Server:
-    """A kind of server, with hints if: no server answers (start), it lacks {model} (pull), it is another kind of server
-    (address), the context is too short (longer), it cannot load the model (unloadable), it requires a login. option:
-    the prefix of the settings of its deadlines."""
+class ServerKind:
+    """A kind of server, with hints for its errors.
+
+    Attributes:
+        name: of the kind, in errors.
+        start: the hint if no server responds.
+        pull: the hint if the server lacks {model}.
+        address: the hint if the server is of another kind.
+        longer: the hint if the context is too short.
+        unloadable: the hint if the server cannot load the model.
+        login: the hint if the server requires a login.
+        option: the prefix of the settings of its deadlines.
+    """
 
     name: str
     start: str
@@ -90,22 +99,22 @@ class Server:
     option: str = "backend.adapter.deadlines."
 
     def classify(self, status: int, body: str, *, model: str = "", where: str = "") -> CallError:
-        """The error for a response with `status` and `body`; status 200 is an error line inside a stream."""
+        """Builds the error for a response with `status` and `body`; status 200 means an error line inside a stream."""
         text = unwrap(body)
-        failure = _failure(status, text.lower())
+        failure = _classify(status, text.lower())
         pull = self.pull.format(model=model)
         hint = _HINTS[failure].format(longer=self.longer, pull=pull, address=self.address, unloadable=self.unloadable)
         if failure is Failure.BAD_REQUEST or 300 <= status < 400:
-            causes = (hint for wording, hint in _OF_REQUESTS.items() if re.search(wording, text.lower()))
-            hint = self._refused(status) or next(causes, hint)
-        plain = "".join(letter if letter.isprintable() else " " for letter in text)  # no ESC, which steers terminals
-        message = " ".join(plain.split())[:SHOWN_CHARACTERS] or "nothing"
-        at = f"{where} model {model}" if model and where else where or model
+            causes = (hint for wording, hint in _REQUEST_HINTS.items() if re.search(wording, text.lower()))
+            hint = self._hint_for_status(status) or next(causes, hint)
+        printable = "".join(letter if letter.isprintable() else " " for letter in text)  # ESC would steer the terminal
+        message = " ".join(printable.split())[:SHOWN_CHARACTERS] or "nothing"
+        place = f"{where} model {model}" if model and where else where or model
         code = "an error line" if status == 200 else f"status {status}"
-        return CallError(failure, f"{self.name} answered with {code}: {message}", where=at, hint=hint)
+        return CallError(failure, f"{self.name} responded with {code}: {message}", where=place, hint=hint)
 
-    def _refused(self, status: int) -> str:
-        """The hint for statuses that are clear in themselves, else ""."""
+    def _hint_for_status(self, status: int) -> str:
+        """Returns the hint for a status that names the cause by itself, or ""."""
         match status:
             case 401 | 403:
                 return self.login
@@ -116,7 +125,7 @@ class Server:
         return f"the server redirects; redirects are not followed: {self.address}" if status < 400 else ""
 
 
-OLLAMA = Server(
+OLLAMA = ServerKind(
     "Ollama server",
     start="start it with `ollama serve`, or set backend.hosts=[http://HOST:11434]",
     pull="ollama pull {model}",
@@ -127,8 +136,8 @@ OLLAMA = Server(
 
 
 def unwrap(body: str) -> str:
-    """The message inside `body`: JSON objects are unpacked, also those that `error` contains as text. The `type` of an
-    error stays in front of its message."""
+    """Returns the message inside `body`, which may be JSON, even several times over: objects are unpacked, also those
+    that `error` contains as text. The `type` of an error stays in front of its message."""
     text = body
     for _ in range(UNWRAP_DEPTH):
         try:
@@ -144,9 +153,10 @@ def unwrap(body: str) -> str:
     return text
 
 
-def _failure(status: int, text: str) -> Failure:
-    if re.search(_DIED, text):
+def _classify(status: int, text: str) -> Failure:
+    if re.search(_RUNNER_DIED, text):
         return Failure.OOM if re.search(_WORDINGS[Failure.OOM], text) else Failure.RUNNER_CRASH
-    named = (failure for failure, wordings in _WORDINGS.items() if re.search(wordings, f"{status} {text}"))
-    refused = Failure.BAD_REQUEST if 400 <= status < 500 else Failure.SERVER_ERROR
-    return next(named, _STATUSES.get(status, refused))
+    for failure, wordings in _WORDINGS.items():
+        if re.search(wordings, f"{status} {text}"):
+            return failure
+    return _STATUSES.get(status, Failure.BAD_REQUEST if 400 <= status < 500 else Failure.SERVER_ERROR)

@@ -1,6 +1,6 @@
-"""Separates a model's thoughts from its words, for servers that return both in one text.
+"""Separates a model's thoughts from the words of its reply, for servers that return both in one text.
 
-`Reply` does this for every reply, so adapters need not. Models mark thoughts as follows:
+`Reply` does this for every reply, so adapters need not do it. Models mark thoughts as follows:
 
     <think>…</think>                 DeepSeek R1, Qwen3, QwQ, GLM, Granite; also thinking, thought, reasoning and others
     [THINK]…[/THINK]                 Magistral, Ministral
@@ -11,11 +11,11 @@
     ◁think▷…◁/think▷                 Kimi-VL
     <|START_THINKING|>…<|END_THINKING|>, <|begin_of_thought|>…<|end_of_thought|>    Command, OpenThinker
 
-Some chat templates write the opening tag. Then the reply has the closing tag alone, and all text before it is thoughts.
-If an opening tag is never closed, all text after it is thoughts. Tags that a sentence mentions and tags inside a JSON
-object are not separated.
+Some chat templates contain the opening tag. The reply then has only the closing tag, and all text before that is
+thoughts. If an opening tag is never closed, all text after it is thoughts. A tag that a sentence only mentions, or that
+is inside a JSON object, does not mark thoughts.
 
-    separate("<think>He is sad.</think>\\n\\nI am so sorry.")    # ("He is sad.", "I am so sorry.")
+    separate_thoughts("<think>He is sad.</think>\\n\\nI am so sorry.")    # ("He is sad.", "I am so sorry.")
 """
 
 import re
@@ -27,12 +27,12 @@ from mmerg.storage.json_objects import find_objects
 _NAMES = r"(?:\w+[:_])?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)(?:_\w+)?\s*>"
 _ASSISTANT = r"(?:<\|start\|>\s*assistant\s*)?"
 _FINAL = rf"{_ASSISTANT}<\|channel\|>\s*final\b(?:[^<\n]*<\|constrain\|>)?(?:[^<\n]*<\|message\|>)?"
-_SPECIAL = (  # opening tags that never occur as words
+_SPECIAL = (  # opening tags that cannot be words of a reply
     rf"{_ASSISTANT}<\|channel\|?>(?!\s*final\b)\s*(?:(?:analysis|commentary|thought)\b)?(?:[^<\n]*<\|message\|>)?"
     r"|<unused94>\s*(?:thought\b)?|◁think▷|<\|(?:START_THINKING|begin_of_thought|think|inner_prefix)\|>"
     r"|(?-i:\Aanalysis(?=[A-Z])|\Athought(?=\s*\n|\s*\Z))"
 )
-_LONE = (  # closing tags that need no opening tag: all text before them is thoughts
+_LONE = (  # closing tags that can stand alone: all text before them is thoughts
     rf"</\s*{_NAMES}|\[/THINK\]|<unused95>|◁/think▷|<\|(?:END_THINKING|end_of_thought|/think|inner_suffix)\|>|</?channel\|>"
     rf"|assistantfinal(?:\s*json(?=\s*{{))?|{_FINAL}"
 )
@@ -53,41 +53,46 @@ _AFTER_WORDS = re.compile(
 _IN_TEMPLATE = re.compile(r"\.Thinking\b|enable_thinking|reasoning_content", re.IGNORECASE)
 
 
-def separate(text: str) -> tuple[str, str]:
-    """The thoughts in `text`, and its words. Text without thoughts is returned unchanged. The words are those after the
-    last thoughts, or those before them if nothing follows."""
+def separate_thoughts(text: str) -> tuple[str, str]:
+    """Returns the thoughts in `text` and its words: those after the last thoughts, or those before them if none follow.
+    Without thoughts, the words are the unchanged text."""
     thoughts: list[str] = []
     words = text
-    while found := _first_thought(words):
-        before, thought, after = found
-        if any(map(str.isalnum, before)) and after.strip():
+    while parts := _split_at_first_thought(words):
+        before, thought, after = parts
+        has_words_before, has_words_after = any(map(str.isalnum, before)), bool(after.strip())
+        if has_words_before and has_words_after:
             thoughts.append(before.strip())
             before = ""
         thoughts.append(thought.strip())
-        words = before + after.lstrip() if after.strip() or any(map(str.isalnum, before)) else ""
+        words = before + after.lstrip() if has_words_before or has_words_after else ""
     if words == text:
         return "", text
     words = _BEFORE_WORDS.sub("", _AFTER_WORDS.sub("", words))
     return "\n\n".join(filter(None, thoughts)), words
 
 
-def _first_thought(text: str) -> tuple[str, str, str] | None:
-    """The text before, in and after the first thoughts; None without thoughts."""
-    openings = list(_tags(_OPENING, text))
+def _split_at_first_thought(text: str) -> tuple[str, str, str] | None:
+    """Returns the text before, in and after the first thoughts, or None if there are none."""
+    openings = list(_find_tags(_OPENING, text))
     for opening in openings:
         before, closing = text[: opening.start()], _CLOSING.search(text, opening.end())
         thought = text[opening.end() : closing.start() if closing else len(text)]
-        starts = opening["special"] or _STARTS_SENTENCE.search(before) or (closing and _AFTER_COLON.search(before))
-        if starts or (closing and _is_more_than_mentioned(thought)):
+        starts_thought = (
+            opening["special"]
+            or _STARTS_SENTENCE.search(before)
+            or (closing and (_AFTER_COLON.search(before) or _is_thought(thought)))
+        )
+        if starts_thought:
             return before, thought, text[closing.end() :] if closing else ""
-    closing = next(_tags(_CLOSING_ALONE, text), None)
+    closing = next(_find_tags(_CLOSING_ALONE, text), None)
     if closing is None or any(opening.start() < closing.start() for opening in openings):
         return None
     return "", text[: closing.start()], text[closing.end() :]
 
 
-def _tags(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """The tags in a text, except those in quotes or in JSON objects."""
+def _find_tags(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yields the tags in a text, except those in quotes or in JSON objects."""
     objects: list[range] | None = None
     for tag in pattern.finditer(text):
         objects = list(find_objects(text)) if objects is None else objects
@@ -95,9 +100,9 @@ def _tags(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
             yield tag
 
 
-def _is_more_than_mentioned(thought: str) -> bool:
-    """Whether the text between two tags in a sentence is a thought, not words between two mentions."""
-    return any(map(str.isalnum, thought)) and bool(re.search(r"[.!?\n]", thought) or thought == thought.strip())
+def _is_thought(text: str) -> bool:
+    """Returns whether the text between two tags in a sentence is a thought. If not, the sentence mentions both tags."""
+    return any(map(str.isalnum, text)) and bool(re.search(r"[.!?\n]", text) or text == text.strip())
 
 
 def _is_quoted(tag: re.Match[str]) -> bool:
@@ -105,17 +110,19 @@ def _is_quoted(tag: re.Match[str]) -> bool:
     return bool(before and after) and before in _QUOTES and after in _QUOTES
 
 
-def first_token(tokens: Sequence[str], words: str) -> int | None:
-    """The index of the first of `tokens` that belongs to `words`. None if it is unclear, if this token also contains a
-    part of the thoughts, or if thoughts follow the words."""
+def find_first_token(tokens: Sequence[str], words: str) -> int | None:
+    """Returns the index of the first of `tokens` that belongs to `words`. Returns None if it is unclear, if this token
+    also contains a part of the thoughts, or if thoughts follow the words."""
     text = "".join(tokens)
     start = text.rfind(words)
     if not words or start < 0 or not _END_MARKS.fullmatch(text, start + len(words)):
         return None
-    place, end = next((place, end) for place, end in enumerate(accumulate(map(len, tokens))) if end > start)
-    return None if text[end - len(tokens[place]) : start].strip() else place
+    ends = accumulate(map(len, tokens))
+    index, end = next((index, end) for index, end in enumerate(ends) if end > start)
+    part_before = text[end - len(tokens[index]) : start]
+    return None if part_before.strip() else index
 
 
 def may_think(template: str) -> bool:
-    """Whether a model with this chat template (Jinja or Go) may write thoughts before its words."""
+    """Returns whether a model with this chat template (Jinja or Go) may write thoughts before its words."""
     return any(pattern.search(template) for pattern in (_OPENING, _CLOSING_ALONE, _IN_TEMPLATE))

@@ -14,7 +14,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
-from mmerg.backends.thinking import separate
+from mmerg.backends.thinking import separate_thoughts
 from mmerg.engine.clean import clean
 from mmerg.engine.forms import Forms
 from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, list_orders, read_labels
@@ -230,7 +230,7 @@ def _clean_response(
         return output, ()
     names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _find_speakers(supplied)
     written = getattr(output, name) if name else str(output)
-    _, response = separate(written)  # texts in JSON may also hold thoughts
+    _, response = separate_thoughts(written)  # texts in JSON may also hold thoughts
     if written and not response:
         raise ReplyError(Failure.THINKING_EXHAUSTED, "the reply has thoughts only, no answer")
     words, removed = clean(response, names, state.scene.responder)

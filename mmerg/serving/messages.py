@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from mmerg.backends.thinking import separate
+from mmerg.backends.thinking import separate_thoughts
 from mmerg.engine.uploads import Upload
 from mmerg.experiment.talk import WORDLESS
 from mmerg.serving.http_error import HttpError
@@ -107,7 +107,7 @@ def _list_turns(messages: Sequence[ChatMessage]) -> Iterator[tuple[int, Speaker,
             case "user" | "assistant":
                 text = ATTACHED.sub("", message.text)
                 if message.role == "assistant":
-                    text = separate(REASONING.sub("", text))[1]
+                    text = separate_thoughts(REASONING.sub("", text))[1]
                 if text.strip() or message.pictures:
                     yield number, "you" if message.role == "user" else "mmerg", replace(message, text=text)
             case role:

@@ -60,7 +60,7 @@ def test_one_agent_gives_several_replies_at_once() -> None:
         ([TURNS], {"speaker": "ben"}, "did you mean Ben?"),
         ([TURNS], {"config_dir": "nowhere"}, "there is no folder of configs here"),
         ([TURNS], {"sistem": "merg"}, "did you mean system?"),
-        ([TURNS], {"backend": "ollama", "backend.hosts": ["http://127.0.0.1:9"]}, "no Ollama server answers"),
+        ([TURNS], {"backend": "ollama", "backend.hosts": ["http://127.0.0.1:9"]}, "no Ollama server responds"),
     ],
 )
 def test_every_error_is_an_mmerg_error(arguments: list[Any], settings: dict[str, Any], message: str) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from mmerg.backends.deadlines import Deadlines
-from mmerg.backends.embedded import REVISION, Embedded, thread_count
+from mmerg.backends.embedded import REVISION, Embedded, choose_thread_count
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import compute_sha256
@@ -371,4 +371,4 @@ def test_a_model_that_cannot_be_loaded(folder: Path, model: str, num_ctx: int, s
 
 def test_threads_never_outnumber_the_cores() -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    assert [thread_count(asked) for asked in (1, 10**6, 0)] == [1, cores, max(cores - 1, 1)]
+    assert [choose_thread_count(asked) for asked in (1, 10**6, 0)] == [1, cores, max(cores - 1, 1)]

@@ -204,7 +204,7 @@ def test_the_run_stops_if_no_host_comes_back() -> None:
     hosts[0].check = lambda: setattr(clock, "now", float(next(clock_of_looks))) or Server.check(hosts[0])  # type: ignore[method-assign,func-returns-value]
     with pool.lease() as backend, pytest.raises(RunError) as caught:
         say(backend)
-    assert caught.value.what == "no host has answered for 100 seconds"
+    assert caught.value.what == "no host has responded for 100 seconds"
     assert caught.value.where == "a: a is gone; b: b is gone; c: c is gone"
     assert "the same command then resumes" in caught.value.hint
     assert [server.calls for server in hosts] == [1, 1, 1]

@@ -9,7 +9,7 @@ import pytest
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
-from mmerg.backends.thinking import may_think, separate
+from mmerg.backends.thinking import may_think, separate_thoughts
 from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, completion, json_answer, line, stream
 
 WORDS, THOUGHTS = "I am so sorry.", "He is sad {very}.\nI comfort him."
@@ -48,10 +48,10 @@ BEHIND_THOUGHTS = [
 @pytest.mark.parametrize("before", BEHIND_THOUGHTS)
 def test_words_behind_thoughts(before: str) -> None:
     for words in (WORDS, '{"why": "she {lost} it", "emotion": "joy"}'):
-        thoughts, left = separate(before + words)
+        thoughts, left = separate_thoughts(before + words)
         assert left == words
         assert "He is sad {very}." in thoughts
-        assert separate(left) == ("", left)
+        assert separate_thoughts(left) == ("", left)
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_words_behind_thoughts(before: str) -> None:
     ],
 )
 def test_the_words_of_a_text(text: str, words: str) -> None:
-    assert separate(text)[1] == words
+    assert separate_thoughts(text)[1] == words
 
 
 def test_short_thoughts_between_words_are_thoughts() -> None:
-    assert separate(f"Okay, <think>he is sad</think> {WORDS}") == ("Okay,\n\nhe is sad", WORDS)
+    assert separate_thoughts(f"Okay, <think>he is sad</think> {WORDS}") == ("Okay,\n\nhe is sad", WORDS)
 
 
 def logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from mmerg.backends.dry import least
+from mmerg.backends.dry import build_smallest
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
@@ -41,7 +41,9 @@ def bad_schema(request: Request) -> str:
 
 def sorts(request: Request) -> str:
     """The server's grammar sorts fields by name, as in Ollama 0.34."""
-    return json.dumps(least(json.loads(request.schema), 0), sort_keys=True) if request.schema else good(request)
+    return (
+        json.dumps(build_smallest(json.loads(request.schema), 0), sort_keys=True) if request.schema else good(request)
+    )
 
 
 def reverses(request: Request) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.backends.likelihood import as_written as as_given
+from mmerg.backends.likelihood import read_written_text as as_given
 from mmerg.backends.protocol import Finish, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import Scripted
 from mmerg.engine.ask import Asker

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 
-from mmerg.backends.dry import TEXT, least
+from mmerg.backends.dry import TEXT, build_smallest
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Scripted, ScriptItem
 from mmerg.engine.ask import Asker
@@ -36,7 +36,7 @@ def smallest_reply(stage: str, request: Request) -> str:
     """The smallest valid reply."""
     if not request.schema:
         return TEXT
-    return json.dumps(least(json.loads(request.schema), 0))
+    return json.dumps(build_smallest(json.loads(request.schema), 0))
 
 
 @cache

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 
-from mmerg.backends.dry import least
+from mmerg.backends.dry import build_smallest
 from mmerg.errors import ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.judging.schemas import Preference
@@ -56,8 +56,8 @@ CLASSES = FIELDS(
 @given(CLASSES)
 def test_a_server_that_sorts_names_gives_equal_records(cls: type[BaseModel]) -> None:
     schema = json.loads(build_json_schema(cls, UNBOUND).text)
-    reply = json.dumps(least(as_sorted(schema), 0))
-    assert reply == json.dumps(least(schema, 0))
+    reply = json.dumps(build_smallest(as_sorted(schema), 0))
+    assert reply == json.dumps(build_smallest(schema, 0))
     record, taken = parse_output(cls, UNBOUND, reply)
     assert not taken
     assert list(record.model_dump()) == list(cls.model_fields)
@@ -134,10 +134,10 @@ def test_a_reply_with_a_name_twice_is_invalid(name: str) -> None:
 
 def test_runs_are_equal_on_servers_that_sort_names(tmp_path: Path) -> None:
     def sorting(body: dict[str, Any]) -> str:
-        return json.dumps(least(as_sorted(body["format"]), 0)) if "format" in body else merg_answer(body)
+        return json.dumps(build_smallest(as_sorted(body["format"]), 0)) if "format" in body else merg_answer(body)
 
     def keeping(body: dict[str, Any]) -> str:
-        return json.dumps(least(body["format"], 0)) if "format" in body else merg_answer(body)
+        return json.dumps(build_smallest(body["format"], 0)) if "format" in body else merg_answer(body)
 
     outputs, replies = [], []
     for name, answer in (("sorts", sorting), ("keeps", keeping)):

@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.backends.cancel import CancelToken
 from mmerg.backends.deadlines import Deadlines
-from mmerg.backends.http import Http, lines, split_address
+from mmerg.backends.http import Http, read_lines, split_address
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.openai import OpenAI
@@ -46,7 +46,7 @@ def kept(faulty: Faulty) -> Faulty:
 
 def lines_of(http: Http, most: int = 2**26) -> list[bytes]:
     with http.post("/api/chat", {}, most) as response:
-        return list(lines(response))
+        return list(read_lines(response))
 
 
 def used(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mmerg.backends.ollama import Ollama
-from mmerg.backends.ollama_host import full_name
+from mmerg.backends.ollama_host import normalize_model_name
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import ConfigError
 from tests.backends.conftest import LAST, Faulty, line, stream
@@ -154,4 +154,4 @@ def test_invalid_addresses(host: str) -> None:
     ],
 )
 def test_a_model_is_found_as_servers_list_it(given: str, listed: str) -> None:
-    assert full_name(given) == listed
+    assert normalize_model_name(given) == listed

@@ -15,7 +15,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.http import Http, lines
+from mmerg.backends.http import Http, read_lines
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, build_likelihood_request
@@ -213,7 +213,7 @@ def cut_short(server: Server) -> None:
 
 def begun(response: httpx.Response) -> Iterator[bytes]:
     """The lines after the first of a reply that takes the server far longer than a test."""
-    rest = lines(response)
+    rest = read_lines(response)
     assert json.loads(next(rest))["done"] is False
     return rest
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mmerg.backends.dialects import DIALECTS
-from mmerg.backends.openai import OpenAI, token_from
+from mmerg.backends.openai import OpenAI, read_token
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.conftest import Faulty, completion, json_answer
@@ -179,5 +179,5 @@ def test_an_invalid_token_is_refused_and_not_shown(value: str | None, monkeypatc
         monkeypatch.setenv("MY_TOKEN", value)
     lack = "nothing that could be a token" if value and value.strip() else "no token"
     with pytest.raises(ConfigError, match=f"variable MY_TOKEN holds {lack}") as caught:
-        token_from("MY_TOKEN")
+        read_token("MY_TOKEN")
     assert "sh" not in str(caught.value).replace("export", "")
