@@ -1,13 +1,13 @@
-"""BERTScore of the replies against the gold responses: precision, recall, F1. Needs `pip install 'mmerg[metrics]'`.
+"""BERTScore of the replies against the gold responses: precision, recall and F1 (Zhang et al. 2020, arXiv 1904.09675).
 
-Raw roberta-large, layer 17, without idf and rescaling, as the field reports it (77 to 87), ×100, higher is better; the
-mean over pairs of each (Zhang et al. 2020, arXiv 1904.09675).
+The metrics are means over pairs, ×100, and higher is better. By default the model is roberta-large, layer 17, without
+idf weights and rescaling, as the field reports it (values from 77 to 87). Needs `pip install 'mmerg[metrics]'`.
 
-The bert-score package pads the texts of a batch to one length, and padding shifts a score by up to 0.005, so that a
-reply's score would depend on its neighbours. Here a batch is one text: a pair's score depends on the pair alone.
+The bert-score package pads the texts of a batch to one length, and padding shifts a score by up to 0.005, so a reply's
+score would depend on its neighbours. Here a batch holds a single pair, and each score depends on that pair alone.
 
     p, r, f1 = bert_scores("roberta-large", 17)
-    load("roberta-large", 17).score("Oh no.", "Oh dear.")    # (0.97, 0.96, 0.96)
+    load_scorer("roberta-large", 17).score("Oh no.", "Oh dear.")    # (0.97, 0.96, 0.96)
 """
 
 from collections.abc import Callable, Sequence
@@ -24,23 +24,25 @@ from mmerg.scoring.metric import Metric, Value, mean
 from mmerg.scoring.reference import has_reply_and_gold
 
 UNBOUNDED = 1_000_000  # tokens
-Three = tuple[float, float, float]
+PrecisionRecallF1 = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class PairScorer:
-    """A loaded model. score: precision, recall and F1 (0 to 1) of a reply and its reference."""
+    """A loaded BERTScore model. score: gives precision, recall and F1 (0 to 1) of a reply and its reference."""
 
-    score: Callable[[str, str], Three]
+    score: Callable[[str, str], PrecisionRecallF1]
     signature: str
 
 
 def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list[Metric]:
-    """bert_p, bert_r, bert_f1. A blank reply scores 0. Raises ConfigError if the model cannot be loaded."""
-    scorer = load(model, layers)
+    """The metrics bert_p, bert_r and bert_f1. A blank reply scores 0. Raises ConfigError if the model cannot be
+    loaded."""
+    scorer = load_scorer(model, layers)
 
     def prepare(part: int, results: Sequence[Result]) -> Value:
-        return mean([100 * scorer.score(one.response or "", one.gold_response or "")[part] for one in results])
+        scores = [scorer.score(result.response or "", result.gold_response or "") for result in results]
+        return mean([100 * score[part] for score in scores])
 
     needs = "a reply and a gold response"
     return [
@@ -50,9 +52,9 @@ def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list
 
 
 @lru_cache(maxsize=1)
-def load(model: str, layers: int | None) -> PairScorer:
-    """The scorer of a model on the hub or in a folder. layers: None for the package's default. Raises ConfigError if
-    the model cannot be loaded."""
+def load_scorer(model: str, layers: int | None) -> PairScorer:
+    """Loads a model from a folder or the hub. layers: None for the package's default. Raises ConfigError if the model
+    cannot be loaded."""
     require_packages("torch", "transformers", "bert_score")
     import torch
     from bert_score import BERTScorer
@@ -63,15 +65,15 @@ def load(model: str, layers: int | None) -> PairScorer:
         raise ConfigError(what, where=f"--bert {model}", hint="set --bert-layers, 17 for roberta-large")
     with loading_errors(model, "--bert"):
         scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=choose_device(), batch_size=1)
-    lm: Any = scorer._model  # not public
+    lm: Any = scorer._model  # the package has no public attribute
     tokenizer: Any = scorer._tokenizer
     weights = hash_model(lm, tokenizer)
-    if tokenizer.model_max_length > UNBOUNDED:  # the package fails on the value for unlimited
+    if tokenizer.model_max_length > UNBOUNDED:  # the value for "unlimited", on which the package fails
         tokenizer.model_max_length = int(lm.config.max_position_embeddings) - 2  # RoBERTa models reserve two
 
     @cache
-    def score(reply: str, gold: str) -> Three:
-        if not (reply.strip() and gold.strip()):  # the package fails on these
+    def score(reply: str, gold: str) -> PrecisionRecallF1:
+        if not (reply.strip() and gold.strip()):  # the package fails on blank texts
             return 0.0, 0.0, 0.0
         p, r, f1 = (float(part) for part in scorer.score([reply], [gold], batch_size=1))
         return p, r, f1

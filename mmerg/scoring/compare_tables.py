@@ -1,6 +1,6 @@
-"""Tables of comparisons for a terminal, with the settings that differ, and notes.
+"""Renders comparisons for a terminal: tables, the settings that differ, and notes.
 
-for part in render(compared, {"run-a": "mine", "run-b": "yours"}):
+for part in render(report, {"run-a": "mine", "run-b": "yours"}):
     console.print(part)
 """
 
@@ -18,69 +18,85 @@ from mmerg.scoring.shares import LEVEL
 _HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
 
 
-def render(compared: ComparisonReport, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
-    """A table for each pair, why scores have no difference, and warnings. labels: short labels of runs, by name.
-    verbose: adds signatures and methods."""
-    yield from filter(None, [compared.unequal and escape(compared.unequal)])
-    yield escape(f"protocol {compared.protocol}")
-    for pair in compared.pairs:
-        yield escape(_heading(pair, labels, compared.inputs))
-        yield Table("", _HEADS, [_row(one) for one in pair.differences])
-        lines = list(_notes(pair))
+def render(report: ComparisonReport, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
+    """Yields a table for each pair, the reasons for missing differences, and warnings.
+
+    Args:
+        report: the comparisons.
+        labels: the short label of each run, by name.
+        verbose: also yield signatures and methods.
+    """
+    if report.unequal:
+        yield escape(report.unequal)
+    yield escape(f"protocol {report.protocol}")
+    for pair in report.pairs:
+        yield escape(_format_heading(pair, labels, report.inputs))
+        yield Table("", _HEADS, [_format_row(comparison) for comparison in pair.differences])
+        yield from map(escape, _list_notes(pair))
         if verbose:
-            lines += [f"  {one.metric}: {one.signature}" for one in pair.comparisons if one.signature]
-        yield from map(escape, lines)
-    yield from (escape(f"warning: {warning}") for warning in compared.warnings)
-    how = "--verbose prints signatures and how each metric is computed"
-    yield escape(_how(compared) if verbose else f"{how}; mmerg report RUN RUN lists the samples that changed")
+            signatures = {comparison.metric: comparison.signature for comparison in pair.comparisons}
+            yield from (escape(f"  {metric}: {signature}") for metric, signature in signatures.items() if signature)
+    yield from (escape(f"warning: {warning}") for warning in report.warnings)
+    if verbose:
+        yield escape(_describe_methods(report))
+    else:
+        how = "--verbose prints signatures and how each metric is computed"
+        yield escape(f"{how}; mmerg report RUN RUN lists the samples that changed")
 
 
-def _heading(pair: PairComparison, labels: Mapping[str, str], inputs: Mapping[str, tuple[str, ...]]) -> str:
-    alone = f"; {pair.a_alone} more only in A, {pair.b_alone} only in B" if pair.a_alone or pair.b_alone else ""
-    settings = "".join(f"\n  {name}: {a} → {b}" for name, (a, b) in pair.settings.items())
-    differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
+def _format_heading(pair: PairComparison, labels: Mapping[str, str], inputs: Mapping[str, tuple[str, ...]]) -> str:
+    """Names the runs of both sides, their number of samples, the settings that differ, and what each side sees."""
     a, b = ("; ".join(f"{labels[run]}, {run}" for run in runs) for runs in (pair.a_runs, pair.b_runs))
+    samples = f"{plural(pair.samples, 'sample')} in both"
+    if pair.a_alone or pair.b_alone:
+        samples += f"; {pair.a_alone} more only in A, {pair.b_alone} only in B"
+    if len(pair.a_runs) > 1:
+        samples += f", each score the mean over {len(pair.a_runs)} seeds"
+    settings = "".join(f"\n  {name}: {a_value} → {b_value}" for name, (a_value, b_value) in pair.settings.items())
+    differing = f"settings that differ, A → B{settings}" if settings else "no setting differs"
     a_sees, b_sees = (", ".join(inputs[runs[0]]) or "unknown inputs" for runs in (pair.a_runs, pair.b_runs))
-    seeds = f", each score the mean over {len(pair.a_runs)} seeds" if len(pair.a_runs) > 1 else ""
-    differing += f"\nA sees {a_sees}; B sees {b_sees}"
-    return f"\nA: {a}\nB: {b}\n{plural(pair.samples, 'sample')} in both{alone}{seeds}{differing}"
+    return f"\nA: {a}\nB: {b}\n{samples}\n{differing}\nA sees {a_sees}; B sees {b_sees}"
 
 
-def _row(one: MetricComparison) -> list[str]:
+def _format_row(comparison: MetricComparison) -> list[str]:
+    interval = NONE
+    if comparison.interval is not None:
+        low, high = comparison.interval
+        interval = f"{format_difference(low)} to {format_difference(high)}"
+    significant = comparison.p_holm is not None and comparison.p_holm < LEVEL
     return [
-        one.metric + ARROWS[one.higher_is_better],
-        _side(one.a_value, one.a_sd),
-        _side(one.b_value, one.b_sd),
-        format_difference(one.difference),
-        NONE
-        if one.interval is None
-        else f"{format_difference(one.interval[0])} to {format_difference(one.interval[1])}",
-        format_p(one.p),
-        format_p(one.p_holm) + " *" * (one.p_holm is not None and one.p_holm < LEVEL),
-        format_number(one.detectable),
-        f"{one.n}" + f" ({one.left_out} left out)" * bool(one.left_out),
+        comparison.metric + ARROWS[comparison.higher_is_better],
+        _format_value(comparison.a_value, comparison.a_sd),
+        _format_value(comparison.b_value, comparison.b_sd),
+        format_difference(comparison.difference),
+        interval,
+        format_p(comparison.p),
+        format_p(comparison.p_holm) + (" *" if significant else ""),
+        format_number(comparison.detectable),
+        f"{comparison.n}" + (f" ({comparison.left_out} left out)" if comparison.left_out else ""),
     ]
 
 
-def _side(value: float | None, sd: float | None) -> str:
+def _format_value(value: float | None, sd: float | None) -> str:
     return format_number(value) if sd is None else f"{format_number(value)} ± {format_number(sd)}"
 
 
-def _notes(pair: PairComparison) -> Iterator[str]:
-    """McNemar's counts of tested metrics, and reasons for missing scores."""
+def _list_notes(pair: PairComparison) -> Iterator[str]:
+    """Yields the baselines, McNemar's counts of tested metrics, and the reasons for missing scores."""
     if pair.baselines:
         yield pair.baselines
-    for one in pair.comparisons:
-        if one.a_right is not None and one.p is not None:
-            yield f"{one.metric}: b = {one.a_right} pairs count only in A, c = {one.b_right} only in B ({one.test})"
-    missing = group_by_reason((one.why, one.metric) for one in pair.comparisons if one.why)
+    for comparison in pair.comparisons:
+        if comparison.a_right is not None and comparison.p is not None:
+            counts = f"b = {comparison.a_right} pairs count only in A, c = {comparison.b_right} only in B"
+            yield f"{comparison.metric}: {counts} ({comparison.test})"
+    missing = group_by_reason((comparison.why, comparison.metric) for comparison in pair.comparisons if comparison.why)
     yield from (f"{names}: {why}" for why, names in missing.items())
 
 
-def _how(compared: ComparisonReport) -> str:
+def _describe_methods(report: ComparisonReport) -> str:
     return (
-        f"\np: {compared.describe_p()}.\n"
-        f"p Holm: corrected for all tests here ({len(compared.tested)}); * below 0.05.\n"
+        f"\np: {report.describe_p()}.\n"
+        f"p Holm: corrected for all tests here ({len(report.tested)}); * below 0.05.\n"
         "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else a bootstrap over dialogues. All but\n"
         "the first need 10 dialogues, and costs have none. Interval and p include the variance over seeds.\n"
         "detectable: by so many pairs with 80 % power at the 5 % level. left out: pairs without a score on one side."

@@ -1,8 +1,9 @@
-"""Compares several runs with a first one on all metrics. Runs that differ only in their seeds are one setting, unless
-there is no other setting.
+"""Compares runs with a baseline run on all metrics.
 
-compared = compare_sides([read_run(a)], [[read_run(b)]], Options(resamples=2000))
-compared.pairs[0].comparisons[0].difference, compared.warnings
+Runs that differ only in their seeds are averaged, unless there is no other setting to compare them with.
+
+report = compare_sides([read_run(a)], [[read_run(b)]], Options(resamples=2000))
+report.pairs[0].comparisons[0].difference, report.warnings
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,12 +25,19 @@ from mmerg.storage.record import Record
 
 Side: TypeAlias = Sequence[RunResults]
 DRAWS = 2000
-PRIMARY = ("acc", "dist2", "bert_f1")  # tested by default: few metrics, as p is corrected for all of them
+PRIMARY = ("acc", "dist2", "bert_f1")  # tested by default: only a few, as p is corrected for all of them
 
 
 class PairComparison(Record):
-    """Two runs, or two settings with equally many seeds. samples: those that both finished; a_alone, b_alone: those
-    that only one of them finished. settings: the differing ones, with both values."""
+    """The comparison of two sides: runs, or settings with the same number of seeds.
+
+    Attributes:
+        a_runs, b_runs: the names of the runs of each side.
+        samples: the number of samples that both sides finished.
+        a_alone, b_alone: the number of samples that only one side finished.
+        settings: the settings that differ, each with both values.
+        comparisons: a comparison per metric.
+    """
 
     a_runs: tuple[str, ...]
     b_runs: tuple[str, ...]
@@ -49,20 +57,37 @@ class PairComparison(Record):
 
     @property
     def differences(self) -> list[MetricComparison]:
-        """The scores of both sides, without baselines, which depend on the samples and not on the runs."""
-        return [one for one in self.comparisons if one.difference is not None and one.metric not in BASELINES]
+        """The comparisons that have a difference. Excludes baselines, which depend on the samples and not on the
+        runs."""
+        return [
+            comparison
+            for comparison in self.comparisons
+            if comparison.difference is not None and comparison.metric not in BASELINES
+        ]
 
     @property
     def baselines(self) -> str:
-        """The accuracies of baselines that read no dialogue, on these pairs; "" without accuracy."""
-        values = {one.metric: one.a_value for one in self.comparisons}
-        parts = [f"{words} {value:.2f}" for name, words in BASELINES.items() if (value := values.get(name)) is not None]
+        """Describes the accuracy of baselines that read no dialogue, on these pairs; "" without accuracy."""
+        values = {comparison.metric: comparison.a_value for comparison in self.comparisons}
+        parts = [
+            f"{description} {value:.2f}"
+            for name, description in BASELINES.items()
+            if (value := values.get(name)) is not None
+        ]
         return f"baselines of acc on these pairs: {', '.join(parts)}" if parts else ""
 
 
 class ComparisonReport(Record):
-    """The first run, or setting, is A in all pairs. inputs: of each run's agents. unequal: which runs see inputs that
-    others do not, "" if all see the same."""
+    """Comparisons of several sides with the first one, which is A in all pairs.
+
+    Attributes:
+        protocol: describes the protocol of all runs.
+        inputs: what the agents see, by the name of the run.
+        unequal: names the runs that see inputs that others do not; "" if all see the same.
+        draws, seed: of bootstraps and permutation tests.
+        pairs: a comparison per side.
+        warnings: on unfinished runs, and on runs that are not compared.
+    """
 
     protocol: str
     inputs: dict[str, tuple[str, ...]]
@@ -74,57 +99,69 @@ class ComparisonReport(Record):
 
     @property
     def tested(self) -> list[str]:
-        """The metric of each comparison that has a p."""
-        return [one.metric for pair in self.pairs for one in pair.comparisons if one.p is not None]
+        """The metric of each comparison that has a p value."""
+        return [comparison.metric for pair in self.pairs for comparison in pair.comparisons if comparison.p is not None]
 
     def describe_p(self) -> str:
-        """How p was computed: the end of a sentence, without full stop."""
-        drawn = f"{self.draws} draws, seed {self.seed}, if there are more"
-        of = f"of the primary metrics alone ({', '.join(dict.fromkeys(self.tested)) or 'none is here'})"
-        return f"{of}; McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
+        """How p was computed, without a full stop at the end."""
+        metrics = ", ".join(dict.fromkeys(self.tested)) or "none has a score here"
+        exchanges = f"all exchanges of dialogues, or {self.draws} drawn with seed {self.seed} if there are more"
+        tests = f"McNemar's exact test for shares, else a permutation test of {exchanges}"
+        return f"only for the primary metrics ({metrics}); {tests}"
 
 
 def compare_sides(first: Side, others: Sequence[Side], options: Options) -> ComparisonReport:
-    """All metrics of `options`; its `resamples` are the draws. A side is a run, or the seeds of one setting (see
-    `form_sides`). Raises RunError if runs cannot be compared or share no sample, ConfigError for an invalid option.
-    Only the primary metrics have a p, corrected over all of them and all sides."""
+    """Compares each of `others` with `first` on all metrics. Only the primary metrics have a p value, corrected for all
+    of them and all sides.
+
+    Args:
+        first: the baseline: a run, or the seeds of one setting (see `form_sides`).
+        others: the other sides.
+        options: the metrics; `resamples` is the number of draws.
+
+    Raises:
+        RunError: if runs cannot be compared, or have no sample in common.
+        ConfigError: for an invalid option.
+    """
     baseline = first[0]
     for other in (*first[1:], *chain(*others)):
         check_comparable(baseline, other)
-    sides = [_same_seeds(first, other) for other in others]
-    pairings = [_pairing(a, b) for a, b in sides]
-    pairs = _corrected([_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)])
+    sides = [_match_seeds(first, other) for other in others]
+    pairings = [_pair_sides(a, b) for a, b in sides]
+    pairs = [_compare_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)]
     return ComparisonReport(
         protocol=baseline.manifest.protocol.description,
         inputs={run.run: list_inputs(run.manifest) for run in (*first, *chain(*others))},
         unequal=describe_unequal_inputs((*first, *chain(*others))),
         draws=options.resamples,
         seed=options.seed,
-        pairs=tuple(pairs),
-        warnings=tuple(_warnings(first, others, sides)),
+        pairs=tuple(_correct(pairs)),
+        warnings=tuple(_list_warnings(first, others, sides)),
     )
 
 
 def form_sides(runs: Sequence[RunResults]) -> list[Side]:
-    """Groups runs that differ only in their seeds. Each run is a side by itself if there is only one setting, or a
-    setting has a seed twice."""
+    """Groups runs that differ only in their seeds into sides. Each run is a side of its own if there is only one
+    setting, or if a setting has the same seed twice."""
     settings = group_by_setting([run.manifest for run in runs])
     if 1 < len(settings) == len({grouping_key(run.manifest, "seed") for run in runs}):
-        return [sorted((runs[place] for place in places), key=_seed) for places in settings]
+        return [sorted((runs[place] for place in places), key=_get_seed) for places in settings]
     return [[run] for run in runs]
 
 
 def check_comparable(a: RunResults, b: RunResults) -> None:
-    """Raises RunError if two runs had different tasks: another corpus or protocol, or other labels."""
+    """Raises RunError if two runs have different corpora, protocols or labels."""
     differences = []
     files, other_files = (run.manifest.identity.get("corpus") for run in (a, b))
     if not files or not other_files:
         differences.append("a manifest does not identify its corpus files (identity.corpus)")
     elif files != other_files:
-        one, other = (f"{run.manifest.corpus.name} {run.manifest.corpus.split}" for run in (a, b))
-        differences.append(f"different corpora ({one} and {other})" if one != other else f"the files of {one} differ")
-    settings = diff_configs([a.manifest, b.manifest])
-    differences += [f"{one.name} is {' and '.join(one.values)}" for one in settings if one.name.startswith("protocol.")]
+        name, other_name = (f"{run.manifest.corpus.name} {run.manifest.corpus.split}" for run in (a, b))
+        same = name == other_name
+        differences.append(f"the files of {name} differ" if same else f"different corpora ({name} and {other_name})")
+    for setting in diff_configs([a.manifest, b.manifest]):
+        if setting.name.startswith("protocol."):
+            differences.append(f"{setting.name} is {' and '.join(setting.values)}")
     labels, others = (", ".join(sorted(set(run.manifest.corpus.labels))) or "none" for run in (a, b))
     if labels != others:
         differences.append(f"the labels are {labels} and {others}")
@@ -136,90 +173,102 @@ def check_comparable(a: RunResults, b: RunResults) -> None:
         )
 
 
-def _seed(run: RunResults) -> int:
+def _get_seed(run: RunResults) -> int:
     return get_seed(run.manifest)
 
 
-def _same_seeds(a: Side, b: Side) -> tuple[Side, Side]:
-    """Equally many runs of either side: those of common seeds, or the first ones if these are more."""
-    most, shared = min(len(a), len(b)), set(map(_seed, a)) & set(map(_seed, b))
-    if len(shared) < most:
-        return a[:most], b[:most]
-    return [run for run in a if _seed(run) in shared], [run for run in b if _seed(run) in shared]
+def _match_seeds(a: Side, b: Side) -> tuple[Side, Side]:
+    """Selects equally many runs of both sides: those with common seeds, or the first ones if that keeps more."""
+    count, shared = min(len(a), len(b)), set(map(_get_seed, a)) & set(map(_get_seed, b))
+    if len(shared) < count:
+        return a[:count], b[:count]
+    return [run for run in a if _get_seed(run) in shared], [run for run in b if _get_seed(run) in shared]
 
 
-def _pairing(a: Side, b: Side) -> PairedResults:
-    """Raises RunError if no sample was finished by both, or one has two gold labels or responses."""
+def _pair_sides(a: Side, b: Side) -> PairedResults:
+    """Pairs the results of both sides. Raises RunError if no sample is in both, or the gold labels or responses of a
+    sample differ."""
     pairing, where = pair_results(a, b), " and ".join(str(run.path) for run in (*a, *b))
     if not pairing.a:
         counts = [", ".join(str(len(run.results)) for run in side) for side in (a, b)]
         what = f"both runs finished no sample in common; A finished {counts[0]} samples, B {counts[1]}"
         raise RunError(what, where=where, hint="run one of them on the samples of the other: ids=[…]")
-    both = zip(pairing.a, pairing.b, strict=True)
-    if apart := [a.id for a, b in both if (a.gold_emotion, a.gold_response) != (b.gold_emotion, b.gold_response)]:
-        samples = f"{len(apart)} of {len(pairing.a)} samples: {preview(apart)}"
+    differing = [
+        a.id
+        for a, b in zip(pairing.a, pairing.b, strict=True)
+        if (a.gold_emotion, a.gold_response) != (b.gold_emotion, b.gold_response)
+    ]
+    if differing:
+        samples = f"{len(differing)} of {len(pairing.a)} samples: {preview(differing)}"
         what = f"the runs disagree on gold labels or replies in {samples}"
         raise RunError(what, where=where, hint="run one of them again: its calls come from the reply cache")
     return pairing
 
 
-def _pair(a: Side, b: Side, pairing: PairedResults, options: Options) -> PairComparison:
+def _compare_pair(a: Side, b: Side, pairing: PairedResults, options: Options) -> PairComparison:
     metrics, others = (standard_metrics(side[0].manifest, options) for side in (a, b))
-    primary = _primary(metrics, options)
+    primary = _select_primary(metrics, options)
     return PairComparison(
         a_runs=tuple(run.run for run in a),
         b_runs=tuple(run.run for run in b),
         samples=pairing.samples,
         a_alone=pairing.a_alone,
         b_alone=pairing.b_alone,
-        settings={one.name: one.values for one in diff_configs([a[0].manifest, b[0].manifest])},
+        settings={setting.name: setting.values for setting in diff_configs([a[0].manifest, b[0].manifest])},
         comparisons=tuple(
-            _comparison(metric, other, pairing, options, metric.name in primary)
+            _compare_metric(metric, other, pairing, options, metric.name in primary)
             for metric, other in zip(metrics, others, strict=True)
         ),
     )
 
 
-def _comparison(
+def _compare_metric(
     metric: Metric, other: Metric, pairing: PairedResults, options: Options, tested: bool
 ) -> MetricComparison:
+    """Compares both sides on a metric. other: the same metric of side B, whose signature may differ."""
     if metric.name in BASELINES:
         metric = replace(metric, interval_by=None)
-    sides = [drop_recorded(one.signature).split("|") for one in (metric, other)]
-    if sides[0] == sides[1]:
+    a_parts, b_parts = (drop_recorded(side.signature).split("|") for side in (metric, other))
+    if a_parts == b_parts:
         return compare_metric(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
-    a, b = ("|".join(part for part in one if part not in two) for one, two in (sides, reversed(sides)))
+    a_only = "|".join(part for part in a_parts if part not in b_parts)
+    b_only = "|".join(part for part in b_parts if part not in a_parts)
     return MetricComparison(  # such as self_ppl of two models
         metric=metric.name,
         left_out=pairing.samples,
         higher_is_better=metric.higher_is_better,
-        why=f"not comparable, the signatures differ: {a} and {b}",
+        why=f"not comparable, the signatures differ: {a_only} and {b_only}",
     )
 
 
-def _primary(metrics: Sequence[Metric], options: Options) -> Sequence[str]:
-    """The metrics to test. Raises ConfigError for an unknown one, or one that describes a run and does not judge it."""
-    known = {metric.name: metric for metric in metrics}
+def _select_primary(metrics: Sequence[Metric], options: Options) -> Sequence[str]:
+    """The names of the metrics to test. Raises ConfigError if a metric does not exist, or describes a run without
+    judging it."""
+    by_name = {metric.name: metric for metric in metrics}
     for name in options.primary:
-        if name not in known or known[name].higher_is_better is None:
+        if name not in by_name or by_name[name].higher_is_better is None:
             judging = ", ".join(metric.name for metric in metrics if metric.higher_is_better is not None)
-            what = "it describes a run and does not judge it" if name in known else "there is no such metric"
+            what = "it describes a run and does not judge it" if name in by_name else "there is no such metric"
             raise ConfigError(f"it cannot be tested: {what}", where=f"--primary {name}", hint=f"one of {judging}")
     return options.primary or PRIMARY
 
 
-def _corrected(pairs: Sequence[PairComparison]) -> list[PairComparison]:
-    """The comparisons with p_holm."""
-    ps = iter(holm([one.p for pair in pairs for one in pair.comparisons if one.p is not None]))
+def _correct(pairs: Sequence[PairComparison]) -> list[PairComparison]:
+    """Adds p_holm to the comparisons."""
+    comparisons = [comparison for pair in pairs for comparison in pair.comparisons]
+    corrected = iter(holm([comparison.p for comparison in comparisons if comparison.p is not None]))
 
-    def correct(one: MetricComparison) -> MetricComparison:
-        return one if one.p is None else one.model_copy(update={"p_holm": next(ps)})
+    def correct(comparison: MetricComparison) -> MetricComparison:
+        return comparison if comparison.p is None else comparison.model_copy(update={"p_holm": next(corrected)})
 
     return [pair.model_copy(update={"comparisons": tuple(map(correct, pair.comparisons))}) for pair in pairs]
 
 
-def _warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
-    """Warns of unfinished or skipped runs. sides: the compared runs of `first` and of each other side."""
+def _list_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
+    """Warns of samples without log-probabilities, unfinished runs, and runs that are not compared.
+
+    sides: the compared runs of `first` and of each other side.
+    """
     for run in (*first, *chain(*others)):
         if without := describe_without_logprobs(without_usable_logprobs(run.results)):
             yield f"{run.run}: {without}"
@@ -231,5 +280,5 @@ def _warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, S
 
 
 def format_p(p: float | None) -> str:
-    """Four decimals."""
+    """Formats p with four decimals."""
     return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"

@@ -1,6 +1,6 @@
-"""Metrics that describe a run without judging it: lengths, passes, cost.
+"""Metrics that describe a run without judging it: reply lengths, passes and cost.
 
-[metric.name for metric in descriptive_metrics(words, "tok:whitespace|case:keep")]
+[metric.name for metric in descriptive_metrics(load_tokenizer("char"), "tok:char|case:lower")]
 """
 
 from collections.abc import Callable, Sequence
@@ -17,18 +17,28 @@ from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ok, poole
 from mmerg.scoring.tokenizers import Tokenize
 
 
-def descriptive_metrics(words: Tokenize, words_signature: str, imported: bool = False) -> list[Metric]:
+def descriptive_metrics(tokenize: Tokenize, tokenizer_signature: str, imported: bool = False) -> list[Metric]:
     """The metrics that docs/metrics.md lists under Reply, Loop and Cost. `selected` is the "Avg." of MERG's table on
-    iterations. imported: another system wrote the replies, so that only their length is known."""
-    length = f"mean|{words_signature}|failed:left-out"
-    of_reply = rate("length", length, "a reply", lambda result: len(words(result.response or "")), ok)
+    iterations.
+
+    Args:
+        tokenize: splits a reply into tokens, to measure its length.
+        tokenizer_signature: describes `tokenize` in the signature.
+        imported: another system wrote the replies, so only their length is known.
+    """
+    signature = f"mean|{tokenizer_signature}|failed:left-out"
+    length = rate("length", signature, "a reply", lambda result: len(tokenize(result.response or "")), ok)
     if not imported:
-        return [of_reply, *_MADE_HERE]
-    unknown, none = "passes and calls: another system wrote the replies", lambda _: 0.0
-    return [of_reply, *(rate(metric.name, "made-elsewhere", unknown, none, none) for metric in _MADE_HERE)]
+        return [length, *_RUN_METRICS]
+    needs = "passes and calls: another system wrote the replies"
+    return [length, *(rate(metric.name, "made-elsewhere", needs, _zero, _zero) for metric in _RUN_METRICS)]
 
 
-def _later_passes(result: Result) -> float:
+def _zero(_: Result) -> float:
+    return 0.0
+
+
+def _count_later_passes(result: Result) -> float:
     return max(0.0, result.passes - 1.0)
 
 
@@ -36,34 +46,40 @@ def _count_excluded(result: Result) -> float:
     return float(sum(result.excluded.values()))
 
 
-def _fresh(results: Sequence[Result]) -> Mask:
+def _mask_fresh(results: Sequence[Result]) -> Mask:
     return np.array([result.ok and not result.cached_calls for result in results], bool)
 
 
-def _timed(results: Sequence[Result]) -> Mask:
+def _mask_timed(results: Sequence[Result]) -> Mask:
     return np.array([bool(result.timing.reply_rates) for result in results], bool)
 
 
-def _over(take: Callable[[Floats], float], number: Callable[[Result], float], results: Sequence[Result]) -> Value:
-    """`take` of a number of each result. Not the mean, as one hanging host can outweigh a hundred samples."""
-    numbers = np.array([number(result) for result in results], float)
+def _summarize(
+    statistic: Callable[[Floats], float], measure: Callable[[Result], float], results: Sequence[Result]
+) -> Value:
+    """The `statistic` of what `measure` gives for each result. For times it is not the mean, as one hanging host can
+    outweigh a hundred samples."""
+    numbers = np.array([measure(result) for result in results], float)
 
     def value(indices: Indices) -> float:
-        return float(take(numbers[indices])) if len(indices) else float("nan")
+        return float(statistic(numbers[indices])) if len(indices) else float("nan")
 
     return value
 
 
-def _forecast(name: str, change: str, *, before: bool) -> Metric:
-    """The share of later passes that correct a wrong forecast, or with `before` spoil a right one, ×100."""
+def _forecast_changes(name: str, change: str, *, before: bool) -> Metric:
+    """The share of later passes that correct a wrong forecast, or spoil a right one, ×100. before: whether the forecast
+    was right before the pass."""
 
-    def changed(result: Result) -> float:
+    def count_changes(result: Result) -> float:
         right = [label == result.gold_emotion for label in result.forecasts]
-        return 100.0 * sum(then == before != now for then, now in pairwise(right))
+        return 100.0 * sum(earlier == before != later for earlier, later in pairwise(right))
 
     signature = f"{change}/passes-after-the-first|failed:left-out|scale:100"
     needs = "a second pass and a label in the data"
-    return rate(name, signature, needs, changed, lambda result: _later_passes(result) * bool(result.gold_emotion))
+    return rate(
+        name, signature, needs, count_changes, lambda result: _count_later_passes(result) * bool(result.gold_emotion)
+    )
 
 
 _p95 = partial(np.quantile, q=0.95, method="inverted_cdf")
@@ -73,7 +89,7 @@ _cost = partial(rate, interval_by=None)
 _FRESH = "a reply without cached calls"
 _UNCACHED = "cached:left-out|failed:left-out"
 _TIMED = "an uncached call that the server timed"
-_MADE_HERE = (
+_RUN_METRICS = (  # of runs that are not imported
     _cost("passes", "mean|failed:left-out", "a reply", attrgetter("passes"), ok),
     _cost("selected", "mean|from:0|failed:left-out", "a reply", lambda result: result.selected_pass or 0, ok),
     _share("rerun", "passes>1|failed:left-out|scale:100", "a reply", lambda result: 100.0 * (result.passes > 1), ok),
@@ -82,10 +98,10 @@ _MADE_HERE = (
         "repeated/passes-after-the-first|failed:left-out|scale:100",
         "a second pass",
         attrgetter("repeated_passes"),
-        _later_passes,
+        _count_later_passes,
     ),
-    _forecast("mended", "wrong-to-right", before=False),
-    _forecast("spoiled", "right-to-wrong", before=True),
+    _forecast_changes("mended", "wrong-to-right", before=False),
+    _forecast_changes("spoiled", "right-to-wrong", before=True),
     rate(
         "handed_on",
         "copied/runs-of-4-words|pass:0|failed:left-out|scale:100",
@@ -109,15 +125,15 @@ _MADE_HERE = (
         for name in ("calls", "prompt_tokens", "response_tokens")
     ),
     # Cached replies take no time. Samples in flight together slow each other down.
-    Metric("seconds", f"median|{_UNCACHED}", _FRESH, _fresh, partial(_over, np.median, _seconds), None),
-    Metric("seconds_p95", f"q95|{_UNCACHED}", _FRESH, _fresh, partial(_over, _p95, _seconds), None),
+    Metric("seconds", f"median|{_UNCACHED}", _FRESH, _mask_fresh, partial(_summarize, np.median, _seconds), None),
+    Metric("seconds_p95", f"q95|{_UNCACHED}", _FRESH, _mask_fresh, partial(_summarize, _p95, _seconds), None),
     # Medians, as the first call of a run may wait for the model to load.
     Metric(
         "reply_tok_s",
         "median-of-medians|cached:left-out",
         _TIMED,
-        _timed,
-        partial(_over, np.median, lambda result: median(result.timing.reply_rates)),
+        _mask_timed,
+        partial(_summarize, np.median, lambda result: median(result.timing.reply_rates)),
         None,
     ),
     _cost(

@@ -1,13 +1,14 @@
 """Distinct-n: the share of n-grams that are distinct (Li et al. 2016, arXiv 1510.03055).
 
-Over all replies of a run together. It falls with the number of replies, so compare it only at the same n. ×100, higher
-is better.
+It is measured over all replies of a run together. It falls with the number of replies, so compare it only at the same
+n. ×100, higher is better.
 
-The expectation-adjusted form (Liu et al. 2022, arXiv 2202.13587) falls less: it divides by the expected number of
-distinct n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), with N distinct n-grams among C, and a vocabulary of size V.
+The expectation-adjusted form (Liu et al. 2022, arXiv 2202.13587) falls less, as it divides by the expected number of
+distinct n-grams: EAD = N / (V · (1 − ((V − 1) / V)^C)), with N distinct n-grams among C n-grams, and a vocabulary of
+size V.
 
-    score(distinct(2), run.results).value
-    score(adjusted_distinct(2, vocabulary=100_277), run.results).value
+    value = distinct(2).prepare(run.results)
+    value(np.arange(len(run.results)))
 """
 
 from __future__ import annotations
@@ -22,48 +23,54 @@ from mmerg.runs.result import Result
 from mmerg.scoring.metric import Floats, Indices, Mask, Metric
 from mmerg.scoring.tokenizers import Tokenizer, load_tokenizer, tokenizer_signature
 
-CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) uses for V
+CL100K = 100_277  # V of TRACE (arXiv 2509.21849): the number of tokens of cl100k_base
 
 
-def distinct(n: int, words: Tokenizer = "nltk") -> Metric:
-    """Distinct n-grams over all n-grams of a run. Failed samples do not count. A reply of fewer than n tokens has no
-    n-gram."""
+def distinct(n: int, tokenizer: Tokenizer = "nltk") -> Metric:
+    """The number of distinct n-grams over the number of all n-grams of a run. Failed samples do not count. A reply of
+    fewer than n tokens has no n-gram."""
 
     def mask(results: Sequence[Result]) -> Mask:
-        split = load_tokenizer(words)
-        lengths = np.array([len(split(result.response or "")) if result.ok else 0 for result in results], np.intp)
+        tokenize = load_tokenizer(tokenizer)
+        lengths = np.array([len(tokenize(result.response or "")) if result.ok else 0 for result in results], np.intp)
         return lengths >= (1 if (lengths >= n).any() else n)
 
     return Metric(
         name=f"dist{n}",
-        signature=f"n:{n}|{tokenizer_signature(words)}|level:corpus|failed:left-out|scale:100",
+        signature=f"n:{n}|{tokenizer_signature(tokenizer)}|level:corpus|failed:left-out|scale:100",
         needs=f"a reply of {n} tokens or more",
         mask=mask,
-        prepare=lambda results: Distinct(extract_ngrams([one.response or "" for one in results], words, n), np.asarray),
+        prepare=lambda results: Distinct(_extract(results, tokenizer, n), np.asarray),
         interval_by="jackknife",
         higher_is_better=True,
     )
 
 
-def adjusted_distinct(n: int, words: Tokenizer = "nltk", *, vocabulary: int = CL100K) -> Metric:
-    """The expectation-adjusted form. vocabulary: V."""
+def adjusted_distinct(n: int, tokenizer: Tokenizer = "nltk", *, vocabulary: int = CL100K) -> Metric:
+    """The expectation-adjusted form of `distinct`. vocabulary: V."""
 
-    def expected(total: Indices) -> Floats:  # accurate for small C/V
+    def expect(total: Indices) -> Floats:
+        """The expected number of distinct n-grams; this form of the formula is accurate for a small C/V."""
         return -vocabulary * np.expm1(total * np.log1p(-1 / vocabulary)) if vocabulary > 1 else np.ones(total.shape)
 
-    plain = distinct(n, words)
+    plain = distinct(n, tokenizer)
     return replace(
         plain,
         name=f"ead{n}",
         signature=plain.signature.replace("|", f"|V:{vocabulary}|", 1),
-        prepare=lambda results: Distinct(extract_ngrams([one.response or "" for one in results], words, n), expected),
+        prepare=lambda results: Distinct(_extract(results, tokenizer, n), expect),
     )
 
 
 @dataclass(frozen=True)
-class Grams:
-    """The n-grams of replies as numbers; none spans two replies. ids: shape [n-grams], equal for equal n-grams.
-    lengths: shape [replies], the number of n-grams of each. kinds: the number of distinct n-grams."""
+class NGrams:
+    """The n-grams of replies. None spans two replies.
+
+    Attributes:
+        ids: shape [n-grams], a number from 0 for each n-gram, in the order of replies; equal for equal n-grams.
+        lengths: shape [replies], the number of n-grams of each reply.
+        kinds: the number of distinct n-grams.
+    """
 
     ids: Indices
     lengths: Indices
@@ -72,10 +79,15 @@ class Grams:
 
 @dataclass(frozen=True)
 class Distinct:
-    """Distinct n-grams over their `expected` number, ×100."""
+    """A value: the number of distinct n-grams over the expected number, ×100.
 
-    grams: Grams
-    expected: Callable[[Indices], Floats]
+    Attributes:
+        grams: the n-grams of all replies.
+        expect: gives the expected number of distinct n-grams from the number of all n-grams.
+    """
+
+    grams: NGrams
+    expect: Callable[[Indices], Floats]
 
     def __call__(self, indices: Indices) -> float:
         chosen = np.zeros(len(self.grams.lengths), bool)
@@ -83,19 +95,23 @@ class Distinct:
         present = np.zeros(self.grams.kinds, bool)
         present[self.grams.ids[np.repeat(chosen, self.grams.lengths)]] = True
         total = np.asarray(self.grams.lengths[indices].sum())
-        return float(100 * np.count_nonzero(present) / self.expected(total)) if total else float("nan")
+        return float(100 * np.count_nonzero(present) / self.expect(total)) if total else float("nan")
 
 
-def extract_ngrams(replies: Sequence[str], words: Tokenizer, n: int) -> Grams:
-    """The n-grams of replies."""
-    tokens = list(map(load_tokenizer(words), replies))
+def _extract(results: Sequence[Result], tokenizer: Tokenizer, n: int) -> NGrams:
+    return extract_ngrams([result.response or "" for result in results], tokenizer, n)
+
+
+def extract_ngrams(replies: Sequence[str], tokenizer: Tokenizer, n: int) -> NGrams:
+    """Extracts the n-grams of replies."""
+    tokens = list(map(load_tokenizer(tokenizer), replies))
     numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}
-    each = np.array([numbers[token] for token in chain(*tokens)], np.intp)
-    reply = np.repeat(np.arange(len(tokens)), np.array([len(own) for own in tokens], np.intp))
-    ids = each
-    for length in range(2, n + 1):  # an n-gram is a shorter one and a token
-        ids = np.unique(ids[:-1] * len(numbers) + each[length - 1 :], return_inverse=True)[1]
-    begins = reply[: len(ids)]
-    whole = begins == reply[n - 1 :]
-    kinds, ids = np.unique(ids[whole], return_inverse=True)
-    return Grams(ids, np.bincount(begins[whole], minlength=len(tokens)), len(kinds))
+    token_ids = np.array([numbers[token] for token in chain(*tokens)], np.intp)
+    reply = np.repeat(np.arange(len(tokens)), np.array(list(map(len, tokens)), np.intp))
+    ids = token_ids
+    for length in range(2, n + 1):  # an n-gram is a shorter one followed by a token
+        ids = np.unique(ids[:-1] * len(numbers) + token_ids[length - 1 :], return_inverse=True)[1]
+    first = reply[: len(ids)]  # the reply of the first token
+    within = first == reply[n - 1 :]
+    kinds, ids = np.unique(ids[within], return_inverse=True)
+    return NGrams(ids, np.bincount(first[within], minlength=len(tokens)), len(kinds))

@@ -1,9 +1,10 @@
-"""Metrics of emotion forecasts: accuracy, F1, and the confusion matrix. ×100, higher is better.
+"""Metrics of emotion forecasts: accuracy, F1 and the confusion matrix. ×100, higher is better.
 
-A forecast is the emotion that the response should carry; the gold label is that of the real next turn (MERG, arXiv
+A forecast is the emotion that the reply should carry. The gold label is the emotion of the real next turn (MERG, arXiv
 2604.18988, section 4, whose accuracy of 83.87 on IEMOCAP is 26 of 31).
 
-    score(accuracy(), run.results).value
+    value = accuracy().prepare(run.results)
+    value(np.arange(len(run.results)))
 """
 
 from collections import Counter
@@ -17,24 +18,25 @@ from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean
 from mmerg.scoring.score import Confusion
 
 NEUTRAL = "neutral"
-# The errors in each denominator, as numbered in `_label_counts`.
+# The rows of `_count_labels` with the errors that count in the denominator: 1 missed, 2 wrongly forecast.
 CLASS_METRICS = {"precision": [2], "recall": [1], "f1": [1, 2]}
-TINY = 1e-12  # replaces a count of 0 in a denominator
+TINY = 1e-12  # stands for a count of 0 in a denominator
 
 
-def _label_counts(results: Sequence[Result], labels: Sequence[str]) -> Floats:
-    """Shape [3, labels, results]: whether each result is a hit of each label, misses it, or forecasts it wrongly. A
-    failed sample has no forecast."""
-    golds = [result.gold_emotion for result in results]
-    forecasts = [result.emotion if result.ok else None for result in results]
-    gold = np.array([[one == label for one in golds] for label in labels], float)
-    forecast = np.array([[one == label for one in forecasts] for label in labels], float)
+def _count_labels(results: Sequence[Result], labels: Sequence[str]) -> Floats:
+    """Shape [3, labels, results], of 0 and 1: the results that forecast a label rightly, miss it, or forecast it
+    wrongly. A failed sample has no forecast."""
+    gold = np.array([[result.gold_emotion == label for result in results] for label in labels], float)
+    forecast = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
     return np.array([gold * forecast, gold * (1 - forecast), forecast * (1 - gold)])
 
 
-def _judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
-    """The results that accuracy is over: those with a gold label and a forecast; with `failed` all with a gold label,
-    as a missing forecast is wrong. None if the system makes no forecasts."""
+def _mask_judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
+    """Selects the results that count for accuracy.
+
+    With `failed` these are all results with a gold label, as a missing forecast is wrong; without it, only those that
+    also have a forecast. If the system makes no forecasts, no result counts.
+    """
     has_forecast = np.array([result.ok and result.emotion is not None for result in results], bool)
     if not has_forecast.any() and any(result.ok for result in results):
         return has_forecast
@@ -43,36 +45,39 @@ def _judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
 
 
 def accuracy(*, ok_only: bool = False) -> Metric:
-    """Correct forecasts over samples with a gold label. A failed sample is wrong (TRACE skips these, which `ok_only`
-    does); a sample without a gold label does not count."""
+    """The share of correct forecasts among the samples with a gold label. A failed sample is wrong, or with `ok_only`
+    skipped, as in TRACE. A sample without a gold label does not count."""
     return Metric(
         "acc_ok" if ok_only else "acc",
         f"label:target|failed:{'left-out' if ok_only else 'wrong'}|scale:100",
         "a gold label and a forecast" + ("" if ok_only else ", or a failure"),
-        mask=partial(_judged, failed=not ok_only),
-        prepare=lambda results: mean([100.0 * (one.ok and one.emotion == one.gold_emotion) for one in results]),
+        mask=partial(_mask_judged, failed=not ok_only),
+        prepare=lambda results: mean(
+            [100.0 * (result.ok and result.emotion == result.gold_emotion) for result in results]
+        ),
         interval_by="wilson",
         higher_is_better=True,
     )
 
 
 def f1(weighted: bool = False) -> Metric:
-    """The F1 of each emotion that occurs among the gold labels, 2·hits / (gold + forecasts), averaged, ×100: with equal
-    weights (macro_f1) rare emotions weigh as much as neutral, else in proportion to gold (weighted_f1). As
-    scikit-learn's `f1_score(labels=…, average=…, zero_division=0)`.
+    """The mean F1 over the gold labels, ×100, as scikit-learn's `f1_score(labels=…, average=…, zero_division=0)`.
 
-    A label that is never gold has no F1 of its own; forecasting it lowers the recall of others. A failed sample
-    forecasts nothing. Every draw averages over the labels of all results, with an F1 of 0 for labels that the draw
-    lacks."""
+    The F1 of a label is 2·hits / (gold + forecasts). In macro_f1 all labels weigh the same, so rare emotions count as
+    much as neutral. In weighted_f1 they weigh by their number of gold labels.
+
+    A label that is never gold has no F1; forecasting it lowers the recall of others. A failed sample forecasts nothing.
+    A bootstrap draw averages over the labels of all results; labels that are missing in the draw have an F1 of 0.
+    """
 
     def prepare(results: Sequence[Result]) -> Value:
         labels = sorted({result.gold_emotion for result in results if result.gold_emotion is not None})
-        hits, missed, wrong = _label_counts(results, labels)
+        hits, missed, wrong = _count_labels(results, labels)
 
         def average(sums: Floats) -> Floats:
             hits, errors, gold = np.split(sums, 3)
-            of_each = 200 * hits / np.maximum(2 * hits + errors, TINY)
-            return np.average(of_each, axis=0, weights=gold if weighted else np.ones_like(gold))
+            by_label = 200 * hits / np.maximum(2 * hits + errors, TINY)
+            return np.average(by_label, axis=0, weights=gold if weighted else np.ones_like(gold))
 
         parts = np.concatenate([hits, missed + wrong, hits + missed])
         return Counts(parts, average, labels=len(labels))
@@ -81,7 +86,7 @@ def f1(weighted: bool = False) -> Metric:
         name="weighted_f1" if weighted else "macro_f1",
         signature="label:target|labels:in-gold|failed:wrong|scale:100",
         needs="a gold label and a forecast, or a failure",
-        mask=_judged,
+        mask=_mask_judged,
         prepare=prepare,
         higher_is_better=True,
     )
@@ -91,9 +96,12 @@ BASELINES = {"acc_majority": "majority label", "acc_neutral": "always neutral", 
 
 
 def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
-    """The accuracy of baselines that read no dialogue, on the samples of `accuracy`: acc_majority always names their
-    most frequent gold label, acc_neutral the label neutral if it is one of the dataset's `labels`, acc_prior draws from
-    the frequencies of gold labels (expected accuracy)."""
+    """The accuracy of baselines that read no dialogue, on the samples of `accuracy`.
+
+    acc_majority always forecasts the most frequent gold label. acc_neutral always forecasts neutral, if this is one of
+    the dataset's `labels`. acc_prior draws forecasts from the frequencies of the gold labels (its value is the expected
+    accuracy).
+    """
 
     def prepare(name: str, results: Sequence[Result]) -> Value:
         golds = [result.gold_emotion for result in results]
@@ -105,34 +113,37 @@ def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
         return mean([100.0 * (gold == label) for gold in golds])
 
     def mask(name: str, results: Sequence[Result]) -> Mask:
-        return _judged(results) & (name != "acc_neutral" or NEUTRAL in labels)
+        return _mask_judged(results) & (name != "acc_neutral" or NEUTRAL in labels)
 
     needs = "a gold label and a forecast, or a failure"
     return [
         Metric(
             name=name,
-            signature=f"label:target|{words.replace(' ', '-')}|scale:100",
+            signature=f"label:target|{description.replace(' ', '-')}|scale:100",
             needs=needs + ", and a label neutral to choose" * (name == "acc_neutral"),
             mask=partial(mask, name),
             prepare=partial(prepare, name),
             interval_by="bootstrap" if name == "acc_prior" else "wilson",
         )
-        for name, words in BASELINES.items()
+        for name, description in BASELINES.items()
     ]
 
 
 def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
-    """precision:joy, recall:joy, f1:joy, …: of each label, ×100, as scikit-learn's `precision_recall_fscore_support`.
-    Precision is over samples with that forecast, recall over samples with that gold label, whose n is the support, and
-    F1 over both. None without such samples."""
+    """Precision, recall and F1 of each label (precision:joy, recall:joy, f1:joy, …), ×100, as scikit-learn's
+    `precision_recall_fscore_support`.
+
+    Precision is over the samples with that forecast, recall over the samples with that gold label (their number is the
+    support), and F1 over both. Without such samples a metric has no value.
+    """
 
     def prepare(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
-        counts = _label_counts(results, [label])[:, 0]
+        counts = _count_labels(results, [label])[:, 0]
         weights = 2.0 if len(wrong) > 1 else 1.0
         return pooled_percentage(weights * counts[0], weights * counts[0] + counts[wrong].sum(axis=0))
 
     def mask(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
-        return _judged(results) & _label_counts(results, [label])[[0, *wrong], 0].any(axis=0)
+        return _mask_judged(results) & _count_labels(results, [label])[[0, *wrong], 0].any(axis=0)
 
     for label in labels:
         needs = {"precision": f"the forecast {label}", "recall": f"the gold label {label}", "f1": f"the label {label}"}
@@ -148,9 +159,9 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
 
 
 def build_confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | None:
-    """The confusion matrix over the samples of `acc`, in the order of `labels` (the dataset's), followed by any other
-    label. None if accuracy has no value."""
-    kept = [result for result, counts in zip(results, _judged(results), strict=True) if counts]
+    """The confusion matrix over the samples of `accuracy`; None if accuracy has no value. labels: the dataset's labels,
+    which come first; any other label follows."""
+    kept = [result for result, counts in zip(results, _mask_judged(results), strict=True) if counts]
     if not kept:
         return None
     occurring = {label for result in kept for label in (result.gold_emotion, result.emotion) if label is not None}

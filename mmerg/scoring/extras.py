@@ -1,4 +1,4 @@
-"""Shared code of metrics by another model: packages, loading, and fingerprints.
+"""Shared code of the metrics that load a model of their own (BERTScore and reference perplexity).
 
 require_packages("torch", "bert_score")    # ConfigError that says: pip install 'mmerg[metrics]'
 """
@@ -14,14 +14,14 @@ from mmerg.errors import ConfigError
 
 
 def require_packages(*packages: str) -> None:
-    """Raises ConfigError if one of `packages` is not installed. Imports none of them."""
+    """Raises ConfigError if one of `packages` is not installed. Does not import them."""
     if missing := [package for package in packages if importlib.util.find_spec(package) is None]:
         hint = "pip install 'mmerg[metrics]'"
         raise ConfigError(f"this metric needs packages that are not installed: {', '.join(missing)}", hint=hint)
 
 
 def choose_device() -> str:
-    """cuda if torch finds one, else cpu."""
+    """Returns "cuda" if torch finds a GPU, else "cpu"."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
@@ -29,12 +29,17 @@ def choose_device() -> str:
 
 @contextmanager
 def loading_errors(reference: str, option: str) -> Iterator[None]:
-    """Silences transformers' progress bars and advice from here on. Turns loading errors of transformers and bert-score
-    into ConfigError."""
+    """Turns errors of transformers and bert-score in loading a model into ConfigError. Also silences the progress bars
+    and advice of transformers, until the process ends.
+
+    Args:
+        reference: the folder or hub name of the model.
+        option: the command-line option that names it.
+    """
     from safetensors import SafetensorError
     from transformers.utils import logging as transformers_logging
 
-    logging: Any = transformers_logging  # partly untyped
+    logging: Any = transformers_logging  # its functions are partly untyped
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
@@ -48,7 +53,8 @@ def loading_errors(reference: str, option: str) -> Iterator[None]:
 
 
 def hash_model(model: Any, tokenizer: Any) -> str:
-    """12 hex digits of SHA-256 over all loaded weights and the vocabulary: equal for a folder and a hub name."""
+    """The first 12 hex digits of SHA-256 over all loaded weights and the vocabulary. A model has the same hash in a
+    folder and under its hub name."""
     import torch
 
     digest = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode())

@@ -1,5 +1,7 @@
-"""The interface of metrics. A metric is prepared once for a list of results, and then gives the value of any selection
-of them, with repeats: of all, of a bootstrap's draw, or of two runs' results with some exchanged.
+"""The interface of metrics.
+
+A metric is prepared once for a list of results, and then gives the value of any selection of them, which may contain a
+result several times: all results, a bootstrap draw, or the results of two runs with some exchanged.
 
     kept = list(itertools.compress(run.results, metric.mask(run.results)))
     value = metric.prepare(kept)
@@ -30,12 +32,17 @@ IntervalBy = Literal["wilson", "bootstrap", "jackknife"]  # see `intervals`
 class Metric:
     """A named metric over results.
 
-    signature: the options and model hashes that decide the value, as `key:value` joined by `|`; behind `||` what is
-    only recorded, such as versions of packages and servers. needs: what a sample must have to count, in a few words.
-    mask: shape [results], which of them count. prepare: takes the results that count, and gives the value of any
-    indices into them. interval_by: wilson for shares (0 or 100 a result), jackknife for what repeated results lower
-    (distinct n-grams), bootstrap for all else, None for costs. higher_is_better: None if the metric describes and does
-    not judge. missing: a package that is not installed, so that no result counts.
+    Attributes:
+        name: the name in commands and files.
+        signature: the options and model hashes that decide the value, as `key:value` joined by `|`. What follows `||`
+            is only recorded, such as versions of packages and servers.
+        needs: what a sample must have to count, in a few words.
+        mask: maps results to shape [results], True for those that count.
+        prepare: takes the results that count. Returns a function that gives the value for any indices into them.
+        interval_by: "wilson" for shares (0 or 100 per result), "jackknife" for values that repeated results lower
+            (distinct n-grams), "bootstrap" for all others, None for costs.
+        higher_is_better: None if the metric describes without judging.
+        missing: a package that is not installed, so that no result counts.
     """
 
     name: str
@@ -49,14 +56,18 @@ class Metric:
 
     @property
     def why_none(self) -> str:
-        """The reason for no value if no result counts."""
+        """Why there is no value if no result counts."""
         return f"{self.missing} is not installed" if self.missing else f"no sample has {self.needs}"
 
 
 @dataclass(frozen=True)
 class Sums:
-    """A value that is a function of sums, such as means and rates. parts: shape [k, results]; finish: maps sums of
-    shape [k, …] to values of shape […]; all draws of a bootstrap are one call."""
+    """A value that is a function of sums over results, such as a mean or a rate.
+
+    Attributes:
+        parts: shape [k, results], the terms of the k sums.
+        finish: maps sums of shape [k, …] to values of shape […], so that one call evaluates all draws of a bootstrap.
+    """
 
     parts: Floats
     finish: Finish
@@ -65,14 +76,19 @@ class Sums:
         return float(self.finish(self.parts.take(indices, axis=1).sum(axis=1)))
 
     def by_group(self, groups: Indices) -> Self:
-        """The same with groups instead of results. groups: shape [results], the number of each result's group."""
+        """The same value over groups instead of results. groups: shape [results], the number of each result's group."""
         return replace(self, parts=np.array([np.bincount(groups, part) for part in self.parts]))
 
 
 @dataclass(frozen=True)
 class Counts(Sums):
-    """Sums that begin with counts of hits, a row per label, followed by counts of errors. unit: the average count of a
-    result. blocks: how often such rows repeat; of a difference, the first half is subtracted."""
+    """Sums of counts: the first `labels` rows count the hits of each label, the next `labels` rows the errors.
+
+    Attributes:
+        labels: the number of labels.
+        unit: the average count of a result.
+        blocks: how often this layout of rows repeats, as in a difference of runs, whose first half is subtracted.
+    """
 
     labels: int = 1
     unit: float = 1.0
@@ -84,7 +100,7 @@ def _identity(values: Floats) -> Floats:
 
 
 def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _identity) -> Sums:
-    """The sum of numerators over the sum of denominators, one each per result, passed through `finish`."""
+    """The sum of numerators over the sum of denominators (one of each per result), transformed by `finish`."""
 
     def divide(sums: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -94,7 +110,7 @@ def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _iden
 
 
 def pooled_percentage(hits: ArrayLike, totals: ArrayLike) -> Counts:
-    """The sum of hits over the sum of totals, one each per result, ×100."""
+    """The sum of hits over the sum of totals (one of each per result), ×100."""
     counts = np.array([hits, np.subtract(totals, hits)], float)
     return Counts(counts, lambda sums: 100 * sums[0] / (sums[0] + sums[1]), unit=float(counts.sum(0).mean()))
 
@@ -105,12 +121,12 @@ def mean(values: ArrayLike) -> Sums:
 
 
 def every(_: Result) -> float:
-    """Every result counts."""
+    """The weight 1 for every result."""
     return 1.0
 
 
 def ok(result: Result) -> float:
-    """Every result counts that did not fail."""
+    """The weight 1 for a result that did not fail, else 0."""
     return float(result.ok)
 
 
@@ -125,7 +141,8 @@ def rate(
     higher_is_better: bool | None = None,
     finish: Finish = _identity,
 ) -> Metric:
-    """Σ value / Σ weight over the results: their mean if `weight` is 1. A result with weight 0 does not count."""
+    """The metric Σ value / Σ weight over results, which is their mean if the weights are 1. A result with weight 0 does
+    not count. finish: a transformation of the ratio, such as exp."""
     return Metric(
         name=name,
         signature=signature,
@@ -138,8 +155,8 @@ def rate(
 
 
 def pooled_share(name: str, signature: str, needs: str, value: PerResult, weight: PerResult) -> Metric:
-    """Σ value / Σ weight over the results, ×100, for values with several units per result. A result with weight 0 does
-    not count."""
+    """The metric 100 · Σ value / Σ weight, for results with several units each (such as n-grams), of which `value` units
+    of `weight` are hits. A result with weight 0 does not count."""
     whole = rate(name, signature, needs, value, weight)
     return replace(
         whole, prepare=lambda results: pooled_percentage(list(map(value, results)), list(map(weight, results)))
@@ -147,5 +164,5 @@ def pooled_share(name: str, signature: str, needs: str, value: PerResult, weight
 
 
 def drop_recorded(signature: str) -> str:
-    """The part of a signature that comparable values share: all but what is only recorded."""
+    """The part of a signature that two values must share to be comparable: without what is only recorded."""
     return signature.partition("||")[0]

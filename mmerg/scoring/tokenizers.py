@@ -1,7 +1,7 @@
-"""Splits a reply into tokens, for metrics that count words. Needs no download.
+"""Tokenizers of replies, for metrics that count words. They need no download.
 
-split = load_tokenizer("nltk")
-split("I can't.")    # ('i', 'ca', "n't", '.')
+tokenize = load_tokenizer("nltk")
+tokenize("I can't.")    # ('i', 'ca', "n't", '.')
 """
 
 from collections.abc import Callable
@@ -12,18 +12,18 @@ from typing import Literal
 Tokenizer = Literal["nltk", "whitespace", "char"]
 Tokenize = Callable[[str], tuple[str, ...]]
 
-CACHED = 50_000  # replies: tokenization is the slowest part of these metrics
+CACHED = 50_000  # replies; tokenizing is the slowest part of these metrics
 
 
 @cache
 def load_tokenizer(name: Tokenizer) -> Tokenize:
-    """Splits a text in lower case.
+    """Returns a function that converts a text to lower case and splits it into tokens.
 
-    nltk: NLTKWordTokenizer on the whole reply, which is `word_tokenize(text, preserve_line=True)`. Plain
-    `word_tokenize` (CEM, ESCM) splits sentences first, with a downloaded model; here a full stop within a reply stays
-    with its word ("can't." is one token).
-    whitespace: str.split (TRACE, KEMP, EmpDG). char: a token per character, for languages without spaces between words
-    (Chinese, Japanese, Thai).
+    nltk: NLTKWordTokenizer on the whole reply, as in `word_tokenize(text, preserve_line=True)`. Without
+    `preserve_line`, `word_tokenize` (used by CEM and ESCM) splits sentences first, with a model to download. Here a
+    full stop within a reply stays with its word: "can't." is one token.
+    whitespace: `str.split`, as in TRACE, KEMP and EmpDG.
+    char: a token per character, for languages without spaces between words (Chinese, Japanese, Thai).
     """
     split: Callable[[str], list[str]]
     if name == "nltk":
@@ -34,13 +34,13 @@ def load_tokenizer(name: Tokenizer) -> Tokenize:
         split = str.split if name == "whitespace" else lambda text: list("".join(text.split()))
 
     @lru_cache(maxsize=CACHED)
-    def words(text: str) -> tuple[str, ...]:
+    def tokenize(text: str) -> tuple[str, ...]:
         return tuple(split(text.lower()))
 
-    return words
+    return tokenize
 
 
 def tokenizer_signature(name: Tokenizer) -> str:
-    """The tokenizer with its version, for signatures."""
+    """Names the tokenizer and its version, for the signature of a metric."""
     package = f"-{version('nltk')}" if name == "nltk" else ""
     return f"tok:{name}{package}|case:lower"

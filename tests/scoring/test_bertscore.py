@@ -1,4 +1,4 @@
-"""BERTScore against the package that defines it, on a random BERT of a few thousand weights."""
+"""BERTScore gives the scores of the bert-score package, with a random BERT of a few thousand weights."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.scoring.bertscore import bert_scores, load
+from mmerg.scoring.bertscore import bert_scores, load_scorer
 from tests.scoring.results import compute, count, sample_result
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] oh no dear that is hard i am so sorry , . ! ? you"
@@ -21,7 +21,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a random BERT whose words are WORDS; its tokenizer has no maximum length, as many have."""
+    """A folder with a random BERT of the vocabulary WORDS. Its tokenizer has no maximum length, as with many models."""
     torch = pytest.importorskip("torch", reason="the extra `metrics` is not installed")
     pytest.importorskip("bert_score", reason="the extra `metrics` is not installed")
     from tokenizers import Tokenizer
@@ -35,8 +35,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words.pre_tokenizer = Whitespace()
     words.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     special = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]"}
-    made: Any = PreTrainedTokenizerFast
-    made(tokenizer_object=words, **special).save_pretrained(folder)
+    fast_tokenizer: Any = PreTrainedTokenizerFast
+    fast_tokenizer(tokenizer_object=words, **special).save_pretrained(folder)
     torch.manual_seed(0)
     size: dict[str, Any] = {
         "hidden_size": 16,
@@ -53,7 +53,7 @@ def make_results(pairs: list[tuple[str, str]]) -> list[Any]:
     return [sample_result(f"d{n}/1", reply, gold_response=gold) for n, (reply, gold) in enumerate(pairs)]
 
 
-def test_scores_are_those_of_the_package(tiny: Path) -> None:
+def test_scores_equal_those_of_the_package(tiny: Path) -> None:
     from bert_score import BERTScorer
 
     scorer: Any = BERTScorer(model_type=str(tiny), num_layers=2, device="cpu")
@@ -67,17 +67,17 @@ def test_scores_are_those_of_the_package(tiny: Path) -> None:
 
 
 def test_a_pair_s_score_does_not_depend_on_other_pairs(tiny: Path) -> None:
-    found = []
+    scores = []
     for order in (PAIRS, PAIRS[::-1]):
-        load.cache_clear()
-        scorer = load(str(tiny), 2)
-        found.append({pair: scorer.score(*pair) for pair in order})
-    assert found[0] == found[1]
-    assert len(set(found[0].values())) == len(PAIRS)
+        load_scorer.cache_clear()
+        scorer = load_scorer(str(tiny), 2)
+        scores.append({pair: scorer.score(*pair) for pair in order})
+    assert scores[0] == scores[1]
+    assert len(set(scores[0].values())) == len(PAIRS)
 
 
-def test_blank_long_and_missing_texts(tiny: Path) -> None:
-    """The package fails on the first two."""
+def test_blank_and_long_texts_have_a_score_and_missing_texts_do_not_count(tiny: Path) -> None:
+    """The package fails on blank and long texts."""
     _, _, metric = bert_scores(str(tiny), 2)
     blank = sample_result("b/1", " ", gold_response="oh no .")
     assert compute(metric, [blank]) == 0

@@ -76,7 +76,7 @@ def test_failed_samples_are_wrong_in_accuracy_and_skipped_elsewhere() -> None:
     share = compared(accuracy(), a, b)
     assert share.n == 6
     assert share.difference == pytest.approx(-100 / 3)
-    words = compared(distinct(1, words="whitespace"), a, b)
+    words = compared(distinct(1, tokenizer="whitespace"), a, b)
     assert (words.n, words.left_out) == (3, 3)
 
 
@@ -129,7 +129,7 @@ def test_the_interval_and_what_can_be_detected_agree_with_theory() -> None:
 
 SIDE = st.tuples(st.sampled_from(["joy", "anger", None]), st.sampled_from(["a b", "a a", "c"]), st.floats(0, 9))
 RESULTS = st.lists(st.tuples(st.integers(0, 4), SIDE, SIDE), min_size=1, max_size=8)
-METRICS: list[Metric] = [accuracy(), distinct(1, words="whitespace"), SECONDS]
+METRICS: list[Metric] = [accuracy(), distinct(1, tokenizer="whitespace"), SECONDS]
 
 
 @settings(max_examples=10)
