@@ -113,7 +113,7 @@ def _mean(
     if not means:
         return score
     values = np.array([value for value, _ in means])
-    score = score.over(metric.mean(values), [dialogue for _, dialogue in means], by)
+    score = score.evaluate(metric.mean(values), [dialogue for _, dialogue in means], by)
     if score.method and by == "wilson" and not set(values.tolist()) <= {0.0, 100.0}:
         return score.model_copy(update={"method": f"{score.method}, a sample's share of several cases as one case"})
     return score

@@ -132,7 +132,7 @@ def score_coefficient(name: str, value: Callable[[Indices], float], frame: DataF
         return score.model_copy(update={"why": "undefined: all ratings are the same"})
     if n:
         dialogues = frame.index.get_level_values("dialogue").tolist()
-        score = score.over(value, dialogues, "bootstrap", resamples=draws, seed=seed)
+        score = score.evaluate(value, dialogues, "bootstrap", resamples=draws, seed=seed)
     return score.model_copy(update={"n": n})
 
 

@@ -155,8 +155,8 @@ def rate(
 
 
 def pooled_share(name: str, signature: str, needs: str, value: PerResult, weight: PerResult) -> Metric:
-    """The metric 100 · Σ value / Σ weight, for results with several units each (such as n-grams), of which `value` units
-    of `weight` are hits. A result with weight 0 does not count."""
+    """The metric 100 · Σ value / Σ weight, for results with several units each (such as n-grams): `value` is the number
+    of hits, `weight` the number of units. A result with weight 0 does not count."""
     whole = rate(name, signature, needs, value, weight)
     return replace(
         whole, prepare=lambda results: pooled_percentage(list(map(value, results)), list(map(weight, results)))
@@ -164,5 +164,5 @@ def pooled_share(name: str, signature: str, needs: str, value: PerResult, weight
 
 
 def drop_recorded(signature: str) -> str:
-    """The part of a signature that two values must share to be comparable: without what is only recorded."""
+    """The part of a signature that comparable values share: all of it but what is only recorded."""
     return signature.partition("||")[0]

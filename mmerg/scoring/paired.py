@@ -1,19 +1,21 @@
-"""Two runs on the samples that both finished: the difference of a metric, its interval, and p.
+"""Compares a metric of two runs on the samples that both finished: the difference, its interval, and p.
 
-Dialogues are drawn, omitted or exchanged whole, since their samples are not independent.
+Samples of one dialogue are not independent, so dialogues are drawn, omitted or exchanged as a whole.
 
-difference: B − A with its 95 % interval. For shares Newcombe's (1998, method 10), with the effective n of `intervals`
-if dialogues have several samples; for all else as in `intervals`.
-p: for shares McNemar's exact test. For all else, and if dialogues have several samples, a permutation test: the two
-runs' results of a dialogue are exchanged or not, p = (1 + hits) / (1 + draws), and a hit is a difference at least as
-large in either direction (Phipson and Smyth 2010, arXiv 1603.05766). If k dialogues have at most as many
-exchanges, 2^k, as there are draws, all are tried, and p is exact.
-detectable: the smallest difference that this many pairs detect with 80 % power at the 5 % level: with McNemar's test at
-the observed discordance, or 2.8 standard errors.
+difference: B − A with its 95 % interval. For shares this is Newcombe's interval (1998, method 10), with the effective n
+of `intervals` if dialogues have several samples. For all other metrics it is computed as in `intervals`.
+
+p: McNemar's exact test for shares with one sample per dialogue, else a permutation test. This exchanges the two runs'
+results of dialogues at random: p = (1 + hits) / (1 + draws), where a hit is a difference at least as large as the
+observed one, in either direction (Phipson and Smyth 2010, arXiv 1603.05766). If the 2^k possible exchanges of k
+dialogues are not more than the draws, all are tried, and p is exact.
+
+detectable: the smallest difference that this number of pairs detects with 80 % power at the 5 % level: by McNemar's
+test at the observed discordance, or 2.8 standard errors.
 
 With several seeds, a score is the mean over them, and a dialogue is drawn or exchanged with its samples of all seeds.
-The variance of the mean over seeds is added to that over dialogues, and the interval, p and detectable follow from the
-sum, with Welch's and Satterthwaite's degrees of freedom.
+The variance of the mean over seeds is added to the variance over dialogues. The interval, p and the detectable
+difference follow from the sum, with the degrees of freedom of Welch and Satterthwaite.
 
     pairing = pair_results([read_run(a)], [read_run(b)])
     compare_metric(accuracy(), pairing, draws=2000, seed=0)
@@ -39,8 +41,13 @@ from mmerg.storage.record import Record
 
 @dataclass(frozen=True)
 class PairedResults:
-    """The results of both sides on their common samples, ordered by id. a_alone, b_alone: the number of other samples.
-    seeds: the number of runs per side, whose results follow each other."""
+    """The results of both sides on their common samples.
+
+    Attributes:
+        a, b: the results of each side, seed by seed, each ordered by sample id.
+        a_alone, b_alone: the number of samples that only one side finished.
+        seeds: the number of runs per side.
+    """
 
     a: tuple[Result, ...]
     b: tuple[Result, ...]
@@ -53,17 +60,29 @@ class PairedResults:
         return len(self.a) // self.seeds
 
     def mask(self, metric: Metric) -> PairedResults:
-        """The samples for which all runs have the score."""
+        """Selects the samples that count for the metric in all runs."""
         sides = [metric.mask(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
         kept = np.flatnonzero(np.tile(np.all(sides, axis=(0, 1)), self.seeds))
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
 class MetricComparison(Record):
-    """One metric of two runs, or of two settings with several seeds, whose values are means over seeds and a_sd, b_sd
-    standard deviations. n: pairs of samples, from `dialogues` dialogues; left_out: pairs without a value on one side.
-    a_right, b_right: of shares, pairs that only A (McNemar's b) or only B (c) has right. p: None if not tested; p_holm:
-    corrected for all tests of a command. Missing values are None; `why` gives the reason."""
+    """The comparison of two sides on a metric. Missing values are None, and `why` gives the reason.
+
+    Attributes:
+        metric: the name of the metric.
+        n: the number of pairs of samples.
+        dialogues: the number of their dialogues.
+        left_out: the number of pairs in which a side has no value.
+        a_value, b_value: the scores; with several seeds their means.
+        a_sd, b_sd: the standard deviations over seeds.
+        difference: B − A.
+        interval: the 95 % interval of the difference, by `method`.
+        p: None if the metric is not tested, else by `test`.
+        p_holm: p corrected for all tests of a command.
+        a_right, b_right: of shares, the number of pairs that only A (McNemar's b) or only B (c) has right.
+        detectable: the smallest detectable difference.
+    """
 
     metric: str
     n: int = 0
@@ -88,23 +107,31 @@ class MetricComparison(Record):
 
 
 def pair_results(a: Sequence[RunResults], b: Sequence[RunResults]) -> PairedResults:
-    """The samples that all runs finished. Both sides have the same number of runs."""
-    of_a, of_b = ([{result.id: result for result in run.results} for run in side] for side in (a, b))
-    in_a, in_b = (set.intersection(*map(set, side)) for side in (of_a, of_b))
-    common = sorted(in_a & in_b)
+    """Pairs the results of the samples that all runs finished. Both sides have the same number of runs."""
+    a_results, b_results = ([{result.id: result for result in run.results} for run in side] for side in (a, b))
+    a_ids, b_ids = (set.intersection(*map(set, side)) for side in (a_results, b_results))
+    common = sorted(a_ids & b_ids)
     return PairedResults(
-        tuple(results[id] for results in of_a for id in common),
-        tuple(results[id] for results in of_b for id in common),
-        len(in_a) - len(common),
-        len(in_b) - len(common),
-        len(a),
+        a=tuple(results[id] for results in a_results for id in common),
+        b=tuple(results[id] for results in b_results for id in common),
+        a_alone=len(a_ids) - len(common),
+        b_alone=len(b_ids) - len(common),
+        seeds=len(a),
     )
 
 
 def compare_metric(
     metric: Metric, pairing: PairedResults, *, draws: int, seed: int, tested: bool = True
 ) -> MetricComparison:
-    """The score of B minus that of A over the pairs with both scores; with p if `tested`."""
+    """Compares the metric over the pairs in which both samples count.
+
+    Args:
+        metric: the metric.
+        pairing: the results of both sides.
+        draws: of bootstraps and permutation tests.
+        seed: of draws.
+        tested: compute p.
+    """
     kept, seeds = pairing.mask(metric), pairing.seeds
     n, dialogues = kept.samples, [get_dialogue(result) for result in kept.a]
     comparison = partial(
@@ -145,44 +172,58 @@ def compare_metric(
 
 
 class PairedValue:
-    """The results of A, seed by seed, then those of B. names: the dialogue of each result of A."""
+    """A value of two sides, and statistics of its difference.
+
+    Args:
+        value: gives the value of any indices into the results of A, seed by seed, followed by those of B.
+        names: the dialogue of each result of A.
+        seeds: the number of runs per side.
+
+    Attributes:
+        a, b: the indices of the results of each side.
+        independent: each dialogue has one pair.
+        observed: the difference, B − A.
+        widening: the factor by which the variance over seeds widens the interval, after `bounds`.
+    """
 
     def __init__(self, value: Value, names: Sequence[str], seeds: int = 1) -> None:
-        self.of_one, self.seeds = value, seeds
+        self.single_value, self.seeds = value, seeds
         self.dialogues = Dialogues(names)
         self.a = self.dialogues.results
         self.b = self.a + len(names)
-        self.independent = len(self.dialogues) == len(names)  # one pair per dialogue
+        self.independent = len(self.dialogues) == len(names)
         self.observed = self.difference(self.a)
-        self.wider = 1.0
+        self.widening = 1.0
 
     def value(self, indices: Indices) -> float:
-        """The score; with several seeds their mean."""
+        """The value of some results; with several seeds the mean of their values."""
         if self.seeds == 1:
-            return self.of_one(indices)
-        seed = indices // (len(self.a) // self.seeds) % self.seeds
-        return float(np.mean([self.of_one(indices[seed == one]) for one in range(self.seeds) if (seed == one).any()]))
+            return self.single_value(indices)
+        seed_of_index = indices // (len(self.a) // self.seeds) % self.seeds
+        by_seed = (indices[seed_of_index == seed] for seed in range(self.seeds))
+        return float(np.mean([self.single_value(of_seed) for of_seed in by_seed if len(of_seed)]))
 
     def by_seed(self, side: Indices) -> Floats:
-        """Shape [seeds]: the score of each seed."""
-        return np.array([self.of_one(part) for part in np.split(side, self.seeds)])
+        """Shape [seeds]: the value of each seed."""
+        return np.array([self.single_value(part) for part in np.split(side, self.seeds)])
 
     def difference(self, indices: Indices) -> float:
+        """B − A over some pairs. indices: of the results of A."""
         return self.value(indices + len(self.a)) - self.value(indices)
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
-        """Shape [2, n], of shares: the pairs that A and B have right."""
+        """Shape [2, n], of shares: whether A and B have each pair right."""
         return (evaluate_each(self.value, 2 * len(self.a)) > 0).reshape(2, len(self.a))
 
     @property
     def right_alone(self) -> tuple[int, int]:
-        """The number of pairs that only A, and only B, has right."""
+        """The number of pairs that only A has right, and that only B has right."""
         return int(np.sum(self.gaps < 0)), int(np.sum(self.gaps > 0))
 
     @cached_property
     def gaps(self) -> Floats:
-        """Shape [n], of shares: 1 where B alone is right, -1 where A alone is."""
+        """Shape [n], of shares: 1 if only B has the pair right, -1 if only A has, else 0."""
         a, b = self.right.astype(float)
         gaps: Floats = b - a
         return gaps
@@ -196,49 +237,52 @@ class PairedValue:
         if by is None:
             return Interval(None), None
         if by == "wilson":
-            interval, detectable, error = self.newcombe(), self.smallest_shift(), self.share_error
+            interval, detectable, error = self.newcombe_interval(), self.smallest_shift(), self.share_error
         else:
-            interval, error = self._resampled(by, draws, seed)
+            interval, error = self._resample(by, draws, seed)
             detectable = DETECTABLE * error if error else None
-        self.wider = self._wider(error)
-        if interval.ends and self.wider > 1:
-            low, high = (self.observed + self.wider * (end - self.observed) for end in interval.ends)
+        self.widening = self._compute_widening(error)
+        if interval.ends and self.widening > 1:
+            low, high = (self.observed + self.widening * (end - self.observed) for end in interval.ends)
             interval = Interval((low, high), f"{interval.method}; with the variance of {self.seeds} seeds")
-        return interval, detectable and self.wider * detectable
+        return interval, None if detectable is None else self.widening * detectable
 
-    def _resampled(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
-        if not isinstance(self.of_one, Sums):
+    def _resample(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
+        if not isinstance(self.single_value, Sums):
             return resample(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
-        finish, rows = self.of_one.finish, len(self.of_one.parts)
-        parts = np.moveaxis(self.of_one.parts.reshape(rows, 2, self.seeds, -1), 0, 2)  # [2, seeds, rows, pairs]
+        finish, rows = self.single_value.finish, len(self.single_value.parts)
+        parts = np.moveaxis(self.single_value.parts.reshape(rows, 2, self.seeds, -1), 0, 2)  # [2, seeds, rows, pairs]
 
         def difference(sums: Floats) -> Floats:
             a, b = finish(np.moveaxis(sums.reshape(2, self.seeds, rows, *sums.shape[1:]), 2, 0)).mean(axis=1)
             return np.asarray(b - a)
 
         flat = parts.reshape(2 * self.seeds * rows, -1)
-        blocks = {"blocks": 2 * self.seeds} if isinstance(self.of_one, Counts) else {}
-        value = replace(self.of_one, parts=flat, finish=difference, **blocks)
+        blocks = {"blocks": 2 * self.seeds} if isinstance(self.single_value, Counts) else {}
+        value = replace(self.single_value, parts=flat, finish=difference, **blocks)
         dialogues = Dialogues(self.dialogues.numbers[: flat.shape[1]])
         return resample(by, value, self.observed, dialogues, draws=draws, seed=seed)
 
-    def _wider(self, error: float) -> float:
+    def _compute_widening(self, error: float) -> float:
         """The factor by which the variance over seeds widens an interval. error: the standard error over dialogues."""
         if self.seeds == 1 or not error:
             return 1.0
-        own, count = len(self.dialogues) - 1, self.seeds - 1
-        seeds = float((self.by_seed(self.b) - self.by_seed(self.a)).std(ddof=1)) / sqrt(self.seeds)
-        freedom = (error**2 + seeds**2) ** 2 / (error**4 / own + seeds**4 / count)
-        return max(1.0, sqrt(1 + (seeds / error) ** 2) * t_quantile(min(freedom, own)) / t_quantile(own))
+        freedom, seed_freedom = len(self.dialogues) - 1, self.seeds - 1
+        seed_error = float((self.by_seed(self.b) - self.by_seed(self.a)).std(ddof=1)) / sqrt(self.seeds)
+        total_freedom = (error**2 + seed_error**2) ** 2 / (error**4 / freedom + seed_error**4 / seed_freedom)
+        wider_error = sqrt(1 + (seed_error / error) ** 2)
+        return max(1.0, wider_error * t_quantile(min(total_freedom, freedom)) / t_quantile(freedom))
 
-    def newcombe(self) -> Interval:
-        """The interval of a difference of shares."""
+    def newcombe_interval(self) -> Interval:
+        """Newcombe's interval of a difference of shares."""
         if len(self.dialogues) < 2:
             return Interval(None, why=ONE_DIALOGUE)
         right_a, right_b = self.right
         counts = [int(np.sum(a & b)) for a in (right_a, ~right_a) for b in (right_b, ~right_b)]
         low, high = newcombe(*(count * self.effective_n / len(self.a) for count in counts))
-        method = "Newcombe, method 10" + f", {self.dialogues.describe_n(self.effective_n)}" * (not self.independent)
+        method = "Newcombe, method 10"
+        if not self.independent:
+            method += f", {self.dialogues.describe_n(self.effective_n)}"
         return Interval((100 * low, 100 * high), method)
 
     def smallest_shift(self) -> float | None:
@@ -258,7 +302,7 @@ class PairedValue:
         return 100 * float(self.gaps.std()) / sqrt(self.effective_n)
 
     def test(self, shares: bool, draws: int, seed: int) -> tuple[float, str]:
-        """p and its method: McNemar's test for shares of independent pairs, else a permutation test."""
+        """Returns p and the name of the test: McNemar's for shares of independent pairs, else a permutation test."""
         if shares and self.independent:
             return mcnemar(*self.right_alone), "McNemar, exact"
         from scipy.stats import permutation_test
@@ -266,16 +310,16 @@ class PairedValue:
         count, n = len(self.dialogues), len(self.a)
         if count < 2:
             return 1.0, "permutation of one dialogue"
-        enough = abs(self.observed) / self.wider * (1 - ROUNDING) - ROUNDING
+        threshold = abs(self.observed) / self.widening * (1 - ROUNDING) - ROUNDING
 
-        def hit(exchanged: Floats, _: Floats) -> float:
-            """1 if the difference is as large, or NaN, with these dialogues exchanged."""
+        def is_hit(exchanged: Floats, _: Floats) -> float:
+            """1 if the difference is as large, or NaN, with these dialogues exchanged, else 0."""
             shift = np.where(exchanged[self.dialogues.numbers], n, 0)
-            return float(not abs(self.value(self.b - shift) - self.value(self.a + shift)) < enough)
+            return float(not abs(self.value(self.b - shift) - self.value(self.a + shift)) < threshold)
 
-        tested = permutation_test(
+        result = permutation_test(
             (np.zeros(count), np.ones(count)),
-            hit,
+            is_hit,
             permutation_type="samples",
             vectorized=False,
             n_resamples=draws,
@@ -283,6 +327,6 @@ class PairedValue:
             alternative="greater",
             rng=seed,
         )
-        every = count < draws.bit_length()  # 2^count <= draws
-        ways = f"all {2**count} exchanges of {count} dialogues" if every else f"{draws} draws, seed {seed}"
-        return float(tested.pvalue), f"permutation, {ways}"
+        exact = count < draws.bit_length()  # 2^count <= draws
+        exchanges = f"all {2**count} exchanges of {count} dialogues" if exact else f"{draws} draws, seed {seed}"
+        return float(result.pvalue), f"permutation, {exchanges}"

@@ -1,13 +1,14 @@
 """Perplexity of the replies: exp(Σ −ln p / Σ tokens) over all replies together, lower is better.
 
-self_ppl uses the probabilities that the generating model's server reported: how sure the model was of its own words. It
-cannot be compared between models. The values in MERG's table (arXiv 2604.18988), 1.2 to 2.3, can only be this metric.
+self_ppl uses the probabilities that the server of the generating model reported: it tells how sure the model was of its
+reply. It cannot be compared between models. The values in MERG's table (arXiv 2604.18988), 1.2 to 2.3, can only be this
+metric.
 
-ref_ppl uses another model: how usual the words are to that model. With the same model, runs of different backbones can
-be compared. TRACE's paper (arXiv 2509.21849) does not name its model. Needs `pip install 'mmerg[metrics]'`.
+ref_ppl uses another model: it tells how usual the reply is to that model. Runs of different backbones can be compared
+under the same model. TRACE's paper (arXiv 2509.21849) does not name its model. Needs `pip install 'mmerg[metrics]'`.
 
     self_perplexity(run.manifest), ref_perplexity("gpt2")
-    load("gpt2").nll("I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
+    load_model("gpt2").nll("I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
 from collections.abc import Callable
@@ -26,9 +27,12 @@ from mmerg.scoring.metric import Metric, rate
 
 
 def self_perplexity(manifest: Manifest) -> Metric:
-    """Over the tokens of the reply without the end token, which servers report differently (see `runs.facts`). The
-    signatures of replies in JSON, plain replies, and replies selected by this score (best_of_n) differ, as they cannot
-    be compared."""
+    """Perplexity under the generating model, over the tokens of the reply without the end token, which servers report
+    differently (see `runs.facts`).
+
+    Replies in JSON, plain replies, and replies selected by this score (best_of_n) cannot be compared, so their
+    signatures differ.
+    """
     engine = manifest.engine
     form = "in-json" if "." in manifest.setting("system.result.response", "") else "plain"
     form += "|chosen-by-it" * (manifest.setting("system.loop") == "candidates")
@@ -45,8 +49,9 @@ def self_perplexity(manifest: Manifest) -> Metric:
 
 
 def ref_perplexity(model: str) -> Metric:
-    """The model does not see the dialogue. Raises ConfigError if it cannot be loaded."""
-    lm = load(model)
+    """Perplexity under another model, which does not see the dialogue. model: a folder or hub name. Raises ConfigError
+    if the model cannot be loaded."""
+    lm = load_model(model)
 
     def nll(result: Result) -> tuple[float, int]:
         return lm.nll(result.response or "") if result.ok else (0.0, 0)
@@ -64,9 +69,14 @@ def ref_perplexity(model: str) -> Metric:
 
 @dataclass(frozen=True)
 class CausalLm:
-    """A loaded model. nll: Σ −ln p (natural) of the tokens of a text, and their number; (0.0, 0) for a text without
-    tokens or longer than the context. If the model has no start token, the first token is not scored. Texts are scored
-    one at a time in float32, so that padding changes nothing. recorded: what does not affect the score."""
+    """A loaded causal language model. It scores texts one at a time in float32, so that padding changes nothing.
+
+    Attributes:
+        nll: gives Σ −ln p of the tokens of a text, and their number; (0.0, 0) for a text without tokens, or longer than
+            the context. The first token is not scored if the model has no start token.
+        signature: what decides the score.
+        recorded: what does not affect the score, such as versions of packages.
+    """
 
     nll: Callable[[str], tuple[float, int]]
     signature: str
@@ -74,8 +84,8 @@ class CausalLm:
 
 
 @lru_cache(maxsize=1)
-def load(reference: str) -> CausalLm:
-    """The model in a folder or on the hub, on a GPU if there is one. Raises ConfigError if it cannot be loaded."""
+def load_model(reference: str) -> CausalLm:
+    """Loads a model from a folder or the hub, onto a GPU if there is one. Raises ConfigError if it cannot be loaded."""
     require_packages("torch", "transformers")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -96,8 +106,8 @@ def load(reference: str) -> CausalLm:
         with torch.inference_mode():
             logits = model(torch.tensor([ids], device=model.device)).logits[0, -scored - 1 : -1].float()
             targets = torch.tensor(ids[-scored:], device=logits.device)
-            chances = torch.log_softmax(logits, -1).gather(-1, targets[:, None])
-        return -float(chances.double().sum()), scored
+            logprobs = torch.log_softmax(logits, -1).gather(-1, targets[:, None])
+        return -float(logprobs.double().sum()), scored
 
     signature = f"lm:{Path(reference).name}|weights:{hash_model(model, tokenizer)}"
     signature += f"|start:{'bos' if start else 'none'}|float32"

@@ -1,7 +1,7 @@
 """Scores against the gold response: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
 is better. They say little about good replies that differ from the reference: use them to compare with older papers.
 
-bleu is over the whole run; the others are means over replies. meteor has no value until WordNet is installed:
+bleu is computed over the whole run; the others are means over replies. meteor has no value until WordNet is installed:
 `python -m nltk.downloader wordnet`.
 
     [metric.name for metric in reference_metrics()]    # ['bleu', 'rouge_l', 'meteor', 'chrf']
@@ -21,83 +21,85 @@ from mmerg.scoring.metric import Floats, Mask, Metric, Sums, Value, mean
 
 
 def reference_metrics() -> list[Metric]:
-    """bleu, rouge_l, meteor, chrf."""
+    """The metrics bleu, rouge_l, meteor and chrf."""
     sacrebleu = f"sacrebleu-{version('sacrebleu')}"
     wordnet = _load_wordnet()
-    no_meteor = _metric("meteor", "wordnet:none", _bleu, "WordNet (python -m nltk.downloader wordnet)")
+    no_meteor = _build_metric("meteor", "wordnet:none", _bleu, "WordNet (python -m nltk.downloader wordnet)")
     return [
-        _metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|{sacrebleu}", _bleu),
-        _metric("rouge_l", f"f1|stem:no|rouge-score-{version('rouge-score')}", _rouge_l),
+        _build_metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|{sacrebleu}", _bleu),
+        _build_metric("rouge_l", f"f1|stem:no|rouge-score-{version('rouge-score')}", _rouge_l),
         meteor(wordnet) if wordnet else no_meteor,
-        _metric("chrf", f"nc:6|nw:0|beta:2|level:response|{sacrebleu}", _chrf),
+        _build_metric("chrf", f"nc:6|nw:0|beta:2|level:response|{sacrebleu}", _chrf),
     ]
 
 
 def meteor(wordnet: Any) -> Metric:
-    """METEOR of NLTK's tokens, with Porter's stems. wordnet: NLTK's, for synonyms."""
+    """METEOR over NLTK's tokens, with Porter's stems. wordnet: NLTK's WordNet, for synonyms."""
 
     def prepare(results: Sequence[Result]) -> Value:
         from nltk.tokenize.destructive import NLTKWordTokenizer
         from nltk.translate.meteor_score import meteor_score
 
-        split = NLTKWordTokenizer().tokenize
-        pairs = [(split(reply), split(gold)) for reply, gold in _pairs(results)]
+        tokenize = NLTKWordTokenizer().tokenize
+        pairs = [(tokenize(reply), tokenize(gold)) for reply, gold in _get_texts(results)]
         return mean([100 * meteor_score([gold], reply, wordnet=wordnet) for reply, gold in pairs])
 
     name = f"wordnet-{wordnet.get_version()}"
-    return _metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{name}|tok:nltk-{version('nltk')}", prepare)
+    return _build_metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{name}|tok:nltk-{version('nltk')}", prepare)
 
 
 def has_reply_and_gold(results: Sequence[Result]) -> Mask:
-    """The samples that did not fail and have a gold response that is not blank."""
-    return np.array([one.ok and bool((one.gold_response or "").strip()) for one in results], bool)
+    """Selects the samples that did not fail, and whose gold response is not blank."""
+    return np.array([result.ok and bool((result.gold_response or "").strip()) for result in results], bool)
 
 
-def _metric(name: str, signature: str, prepare: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
-    """missing: a package that is not installed; then no sample counts."""
+def _build_metric(name: str, signature: str, prepare: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
+    """missing: a package that is not installed, so that no sample counts."""
     signature = f"{signature}|refs:1|failed:left-out|scale:100"
     needs = "a reply and a gold response"
     mask = has_reply_and_gold if not missing else lambda results: np.zeros(len(results), bool)
     return Metric(name, signature, needs, mask, prepare, higher_is_better=True, missing=missing)
 
 
-def _pairs(results: Sequence[Result]) -> list[tuple[str, str]]:
-    return [(one.response or "", one.gold_response or "") for one in results]
+def _get_texts(results: Sequence[Result]) -> list[tuple[str, str]]:
+    """The reply and the gold response of each result."""
+    return [(result.response or "", result.gold_response or "") for result in results]
 
 
 def _bleu(results: Sequence[Result]) -> Value:
-    """Each pair's matching n-grams and all n-grams of the reply, of 1 to 4 tokens, and both lengths."""
+    """BLEU from sums over pairs: of matching n-grams and of all n-grams of the reply, each of 1 to 4 tokens, and of the
+    lengths of both texts."""
     from sacrebleu.metrics.bleu import BLEU
 
     score = BLEU(effective_order=True).sentence_score
-    found = [score(reply, [gold]) for reply, gold in _pairs(results)]
-    parts = np.array([(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found], float).T
+    scores = [score(reply, [gold]) for reply, gold in _get_texts(results)]
+    parts = np.array([(*bleu.counts, *bleu.totals, bleu.sys_len, bleu.ref_len) for bleu in scores], float).T
     return Sums(parts, compute_bleu)
 
 
 def compute_bleu(sums: Floats) -> Floats:
-    """BLEU-4 from sums over replies, shape [10, …]. As sacreBLEU's smoothing "exp", the k-th order without a match
+    """BLEU-4 from the sums of `_bleu`, shape [10, …]. As in sacreBLEU's smoothing "exp", the k-th order without a match
     counts 1/2^k."""
-    matches, totals, (own, reference) = sums[:4], sums[4:8], sums[8:]
-    none = matches <= 0
-    precisions = np.where(none, 0.5 ** np.cumsum(none, axis=0), matches) / np.maximum(totals, 1)
-    brevity = np.exp(np.minimum(0.0, 1 - reference / np.maximum(own, 1e-12)))
-    some = (totals > 0).all(axis=0) & (matches > 0).any(axis=0)
-    return np.asarray(np.where(some, 100 * brevity * np.exp(np.log(precisions).mean(axis=0)), 0.0))
+    matches, totals, (reply_length, gold_length) = sums[:4], sums[4:8], sums[8:]
+    unmatched = matches <= 0
+    precisions = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=0), matches) / np.maximum(totals, 1)
+    brevity = np.exp(np.minimum(0.0, 1 - gold_length / np.maximum(reply_length, 1e-12)))
+    nonzero = (totals > 0).all(axis=0) & (matches > 0).any(axis=0)
+    return np.asarray(np.where(nonzero, 100 * brevity * np.exp(np.log(precisions).mean(axis=0)), 0.0))
 
 
 def _rouge_l(results: Sequence[Result]) -> Value:
     from rouge_score.rouge_scorer import RougeScorer
 
     score = RougeScorer(["rougeL"]).score
-    return mean([100 * score(gold, reply)["rougeL"].fmeasure for reply, gold in _pairs(results)])
+    return mean([100 * score(gold, reply)["rougeL"].fmeasure for reply, gold in _get_texts(results)])
 
 
 def _chrf(results: Sequence[Result]) -> Value:
     from sacrebleu.metrics.chrf import CHRF
 
     score = CHRF().sentence_score
-    return mean([score(reply, [gold]).score for reply, gold in _pairs(results)])
+    return mean([score(reply, [gold]).score for reply, gold in _get_texts(results)])
 
 
 @cache

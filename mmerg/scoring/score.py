@@ -1,4 +1,4 @@
-"""A score with its n, interval and signature, and the file `scores.json` with those of a run.
+"""A score with its n, interval and signature; and the file `scores.json` with the scores of a run.
 
 scores = read_scores(folder, read_manifest(folder).identity)
 scores.scores["acc"].value, scores.scores["acc"].interval, scores.scores["acc"].n
@@ -27,8 +27,13 @@ DRAWS = 1000  # of a bootstrap
 
 
 class Score(Record):
-    """n: the number of samples. interval: 95 %, by `method` (wilson, bootstrap, …). If value or interval is None, `why`
-    gives the reason. Percentages are ×100."""
+    """The value of a metric. Shares are percentages (×100). If value or interval is None, `why` gives the reason.
+
+    Attributes:
+        n: the number of samples that count.
+        interval: the 95 % interval, by `method` (wilson, bootstrap, …).
+        higher_is_better, signature: of the metric.
+    """
 
     name: str
     value: float | None
@@ -39,7 +44,7 @@ class Score(Record):
     signature: str = ""
     why: str = ""
 
-    def over(
+    def evaluate(
         self,
         value: Value,
         dialogues: Sequence[str] | Indices,
@@ -48,22 +53,33 @@ class Score(Record):
         resamples: int = DRAWS,
         seed: int = 0,
     ) -> Score:
-        """The score with its value over all samples, and its interval. dialogues: of each sample; by: see
-        `intervals`."""
+        """Adds the value over all samples, and its interval.
+
+        Args:
+            value: gives the value of any indices into the samples.
+            dialogues: the dialogue of each sample.
+            by: the method of the interval (see `intervals`).
+            resamples, seed: of a bootstrap.
+        """
         ends, method, why = compute_interval(by, value, dialogues, resamples=resamples, seed=seed)
         score = value(np.arange(len(dialogues)))
         update = {"value": score, "n": len(dialogues), "interval": ends, "method": method, "why": why}
         return self.model_copy(update=update)
 
     def row(self) -> dict[str, object]:
-        """A row of a table of scores: the name as `metric`, the ends of the interval as `low` and `high`."""
+        """The fields for a table: the name as `metric`, and the ends of the interval as `low` and `high`."""
         low, high = self.interval or (None, None)
         return {"metric": self.name, **self.model_dump(exclude={"name", "interval"}), "low": low, "high": high}
 
 
 class Confusion(Record):
-    """counts[i][j]: samples whose gold label is labels[i] and whose forecast is labels[j]; failed: without forecast,
-    by gold label."""
+    """A confusion matrix.
+
+    Attributes:
+        labels: the labels, in the order of rows and columns.
+        counts: counts[i][j] is the number of samples with the gold label labels[i] and the forecast labels[j].
+        failed: the number of failed samples by gold label.
+    """
 
     labels: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
@@ -71,16 +87,24 @@ class Confusion(Record):
 
     @property
     def occurring(self) -> tuple[str, ...]:
-        """The labels that occur in gold."""
+        """The labels that occur among the gold labels."""
         golds = zip(self.labels, self.counts, self.failed, strict=True)
         return tuple(label for label, row, failed in golds if sum(row) + failed)
 
 
 class Scores(Record):
-    """All scores of a run. n: its finished samples. failed: those that failed. unaudited: those with an audit that
-    could not be read. unfinished: samples of the protocol without a result. without_usable_logprobs: samples that
-    self_ppl leaves out. uncut: most replies have at least twice as many words as tokens, as in Chinese, Japanese and
-    Thai. identity is the manifest's, results a digest of its results (see `results_digest`)."""
+    """All scores of a run.
+
+    Attributes:
+        n: the number of finished samples.
+        failed, unaudited: the number of samples that failed, or with an audit that could not be read.
+        unfinished: the number of samples of the protocol without a result.
+        scores: by name; a metric of a single label is named such as "f1:joy".
+        without_usable_logprobs: the samples that self_ppl skips.
+        uncut: most replies have at least twice as many words as tokens, as in Chinese, Japanese and Thai.
+        identity: of the manifest.
+        results: a digest of the results (see `results_digest`).
+    """
 
     run: str
     corpus: str
@@ -105,16 +129,16 @@ class Scores(Record):
     @property
     def by_label(self) -> dict[str, dict[str, Score]]:
         """Precision, recall and F1 by label."""
-        found: dict[str, dict[str, Score]] = {}
+        by_label: dict[str, dict[str, Score]] = {}
         for name, score in self.scores.items():
-            metric, of_label, label = name.partition(":")
-            if of_label:
-                found.setdefault(label, {})[metric] = score
-        return found
+            metric, colon, label = name.partition(":")
+            if colon:
+                by_label.setdefault(label, {})[metric] = score
+        return by_label
 
     @property
     def counted(self) -> str:
-        """How many samples were scored, and how many have no result yet."""
+        """Describes how many samples were scored, and how many have no result yet."""
         unaudited = f", {self.unaudited} unaudited" * bool(self.unaudited)
         missing = f"{self.unfinished} of the protocol's samples have no result (not run yet, or excluded by limit)"
         left = f"; unfinished: {missing}" * bool(self.unfinished)
@@ -122,12 +146,12 @@ class Scores(Record):
 
 
 class UnscoredError(RunError):
-    """A run has no scores, or they are stale."""
+    """A run has no scores, or its scores are stale."""
 
 
 def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
-    """The scores in a run's folder. Raises UnscoredError if they are missing or stale, RunError if the file is of
-    another version."""
+    """Reads the scores in a run's folder. identity: of the run's manifest. Raises UnscoredError if they are missing or
+    stale, RunError if the file is of another version."""
     file, again = folder / SCORES, f"mmerg score {folder}"
     try:
         scores = read_record(file, Scores)

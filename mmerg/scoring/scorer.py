@@ -83,7 +83,7 @@ def _score(metric: Metric, results: Sequence[Result], dialogues: Indices, option
         perplexity = metric.name in ("self_ppl", "ref_ppl")
         cause = "a token of probability 0" if perplexity else "its samples hold a number that is not finite"
         return score.model_copy(update={"why": f"it is not finite: {cause}"})
-    return score.over(value, dialogues[mask], metric.interval_by, resamples=options.resamples, seed=options.seed)
+    return score.evaluate(value, dialogues[mask], metric.interval_by, resamples=options.resamples, seed=options.seed)
 
 
 def write_scores(folder: Path, scores: Scores) -> Scores:

@@ -1,7 +1,7 @@
 """Mean and standard deviation of scores over runs that differ only in their seed.
 
-The standard deviation (with n − 1) is the variation by sampling tokens; the interval of each run's score is that by
-sampling dialogues. Neither contains the other.
+The standard deviation (with n − 1) shows the variation from sampling tokens. The interval of a run's score shows the
+variation from sampling dialogues. Neither contains the other.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from mmerg.scoring.score import Score
 
 
 class Spread(Score):
-    """A score over seeds: value is the mean, sd the standard deviation (with n − 1), n counts seeds."""
+    """A score over seeds: `value` is the mean, `sd` the standard deviation (with n − 1), `n` the number of seeds."""
 
     value: float
     sd: float
@@ -25,22 +25,31 @@ def get_seed(manifest: Manifest) -> int:
 
 
 def group_by_setting(manifests: Sequence[Manifest]) -> list[list[int]]:
-    """The indices of runs, grouped by setting. A run whose seed is already in its group starts a new group."""
+    """Groups runs by setting. Returns the indices of the runs in each group. A run whose seed is already in its group
+    starts a new group."""
     by_setting: dict[str, list[int]] = {}
-    for place, manifest in enumerate(manifests):
+    for index, manifest in enumerate(manifests):
         setting = grouping_key(manifest, "seed")
         if get_seed(manifest) in [get_seed(manifests[other]) for other in by_setting.get(setting, ())]:
-            setting += str(place)
-        by_setting.setdefault(setting, []).append(place)
+            setting += str(index)
+        by_setting.setdefault(setting, []).append(index)
     return list(by_setting.values())
 
 
 def average_over_seeds(scores: Sequence[Score | None]) -> Spread | None:
-    """The mean over two or more seeds; None unless all have a value, the same n and the same signature."""
-    there = [score for score in scores if score]
-    values = [score.value for score in there if score.value is not None]
-    if not 1 < len(values) == len(scores) or len({(score.n, drop_recorded(score.signature)) for score in there}) > 1:
+    """Averages the scores of two or more seeds. Returns None unless all have a value, the same n and comparable
+    signatures."""
+    present = [score for score in scores if score]
+    values = [score.value for score in present if score.value is not None]
+    if len(values) < 2 or len(values) < len(scores):
         return None
-    first, n = there[0], len(values)
-    mean, sd = fmean(values), stdev(values)
-    return Spread(name=first.name, value=mean, sd=sd, n=n, method="mean over seeds", signature=first.signature)
+    if len({(score.n, drop_recorded(score.signature)) for score in present}) > 1:
+        return None
+    return Spread(
+        name=present[0].name,
+        value=fmean(values),
+        sd=stdev(values),
+        n=len(values),
+        method="mean over seeds",
+        signature=present[0].signature,
+    )

@@ -1,4 +1,4 @@
-"""The metrics of a run, and the options with which a user chooses them.
+"""The metrics of a run, and the options that select them.
 
 add_arguments(parser)
 for metric in standard_metrics(manifest, read_options(parser.parse_args())):
@@ -25,9 +25,16 @@ from mmerg.systems.instantiate import import_name
 
 @dataclass(frozen=True)
 class Options:
-    """bert, ref_ppl: the models of BERTScore and of perplexity by another model; None skips these. metrics: custom
-    ones, as `folder/file.py:name` or dotted name. resamples, seed: of the bootstrap. primary: the metrics whose
-    differences are tested; empty for the default."""
+    """The options of scoring and comparing.
+
+    Attributes:
+        tokenizer: of the metrics that count words.
+        bert, bert_layers: the model of BERTScore and its layer; None skips BERTScore or selects the default layer.
+        ref_ppl: the model of reference perplexity; None skips it.
+        resamples, seed: of bootstraps and permutation tests.
+        metrics: custom metrics, each as `folder/file.py:name` or a dotted name.
+        primary: the metrics whose differences are tested; empty for the default.
+    """
 
     tokenizer: Tokenizer = "nltk"
     bert: str | None = None
@@ -43,9 +50,9 @@ DEFAULTS = Options()
 
 
 def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> None:
-    """Adds the options of metrics, intervals and tests."""
-    own = "a metric of your own (docs/extend.md); may be repeated"
-    parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
+    """Adds the command-line options of metrics, intervals and tests. resamples: the default of `--resamples`."""
+    custom = "a metric of your own (docs/extend.md); may be repeated"
+    parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=custom)
     parser.add_argument(
         "--tokenizer", choices=get_args(Tokenizer), default="nltk", help="of dist, ead and length; default: nltk"
     )
@@ -60,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
 
 
 def read_options(given: argparse.Namespace) -> Options:
-    """The options in the arguments of a command."""
+    """Reads the options from the arguments of a command."""
     values = vars(given) | {"bert": given.bert_model if given.bert else None}
     chosen = {field.name: values[field.name] for field in fields(Options) if field.name in values}
     lists = {name: tuple(value) for name, value in chosen.items() if isinstance(value, list)}
@@ -69,16 +76,15 @@ def read_options(given: argparse.Namespace) -> Options:
 
 def check_options(options: Options) -> None:
     """Raises ConfigError for an invalid option."""
-    for name, least in {"resamples": 1, "seed": 0}.items():
-        if (value := getattr(options, name)) < least:
-            raise ConfigError(f"{name} is {value}, it must be {least} or more", where=f"--{name}")
+    for name, minimum in {"resamples": 1, "seed": 0}.items():
+        if (value := getattr(options, name)) < minimum:
+            raise ConfigError(f"{name} is {value}, it must be {minimum} or more", where=f"--{name}")
 
 
 def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Metric]:
-    """The metrics of a run with that manifest, judging ones first; loads the models that they need. Raises ConfigError
-    as `check` does, and if a model cannot be loaded."""
+    """Returns the metrics of a run, those that judge first, and loads the models that they need. Raises ConfigError for
+    an invalid option, or if a model cannot be loaded."""
     check_options(options)
-    words = options.tokenizer
     metrics = [
         accuracy(),
         *baseline_metrics(manifest.corpus.labels),
@@ -89,18 +95,19 @@ def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Me
     ]
     if options.ref_ppl is not None:
         metrics.append(ref_perplexity(options.ref_ppl))
-    metrics += [distinct(n, words) for n in (1, 2)]
-    metrics += [adjusted_distinct(n, words) for n in (1, 2)]
+    metrics += [distinct(n, options.tokenizer) for n in (1, 2)]
+    metrics += [adjusted_distinct(n, options.tokenizer) for n in (1, 2)]
     metrics += reference_metrics()
     if options.bert is not None:
         metrics += bert_scores(options.bert, options.bert_layers)
-    metrics += descriptive_metrics(load_tokenizer(words), tokenizer_signature(words), manifest.imported)
+    tokenize, signature = load_tokenizer(options.tokenizer), tokenizer_signature(options.tokenizer)
+    metrics += descriptive_metrics(tokenize, signature, manifest.imported)
     for reference in options.metrics:
         where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
-        own = import_name(reference, where, hint)
-        if not isinstance(own, Metric):
+        custom = import_name(reference, where, hint)
+        if not isinstance(custom, Metric):
             raise ConfigError("it is not a mmerg.scoring.metric.Metric", where=where, hint=hint)
-        if own.name in [metric.name for metric in metrics]:
-            raise ConfigError(f"there is a metric {own.name} already", where=where, hint="give yours another name")
-        metrics.append(own)
+        if custom.name in [metric.name for metric in metrics]:
+            raise ConfigError(f"there is a metric {custom.name} already", where=where, hint="give yours another name")
+        metrics.append(custom)
     return metrics

@@ -36,6 +36,6 @@ def evaluate(
     for k in (k for k in TOPS if k < len(chances[0])):
         signature = f"label:target|among:{k}|scale:100"
         top = Score(name=f"top{k}", value=None, n=0, higher_is_better=True, signature=signature)
-        scores[top.name] = top.over(share(k), dialogues, "wilson")
+        scores[top.name] = top.evaluate(share(k), dialogues, "wilson")
     error = Score(name="ece", value=None, n=0, higher_is_better=False, signature=f"bins:{BINS}|scale:100")
-    return scores | {"ece": error.over(ece, dialogues, "bootstrap")}
+    return scores | {"ece": error.evaluate(ece, dialogues, "bootstrap")}
