@@ -190,8 +190,8 @@ def test_thoughts_before_text_are_removed_and_reported() -> None:
 def test_thoughts_before_json_are_removed_and_reported(raw: str) -> None:
     output, backend, log = ask([raw])
     assert (output, backend.calls) == (outputs()["mpa"], 1)
-    [(_, _, taken)] = cleanings(log)
-    assert taken[0] == "thinking"
+    [(_, _, removed)] = cleanings(log)
+    assert removed[0] == "thinking"
 
 
 def test_thoughts_in_the_response_of_a_record_are_removed() -> None:

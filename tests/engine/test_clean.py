@@ -11,7 +11,7 @@ NAME, QUOTES, DIRECTIONS = "name", "quotation marks", "stage directions"
 
 
 @pytest.mark.parametrize(
-    ("raw", "said", "taken"),
+    ("raw", "spoken", "removed"),
     [
         ('Rachel: "Oh my God!" *laughs*', "Oh my God!", {DIRECTIONS, NAME, QUOTES}),
         ("rachel : No.", "No.", {NAME}),
@@ -45,9 +45,9 @@ NAME, QUOTES, DIRECTIONS = "name", "quotation marks", "stage directions"
         ("『大丈夫ですか？』", "大丈夫ですか？", {QUOTES}),
     ],
 )
-def test_names_quotation_marks_and_directions_are_removed(raw: str, said: str, taken: set[str]) -> None:
-    left, kinds = clean(raw, NAMES)
-    assert (left, set(kinds), len(kinds)) == (said, taken, len(taken))
+def test_names_quotation_marks_and_directions_are_removed(raw: str, spoken: str, removed: set[str]) -> None:
+    rest, kinds = clean(raw, NAMES)
+    assert (rest, set(kinds), len(kinds)) == (spoken, removed, len(removed))
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_spoken_words_remain(words: str) -> None:
     ['Ana looks away, worried. "No. Not now."', "Ana smiles: “No. Not now.”", 'Ana: Ana says, "No. Not now."'],
 )
 def test_narration_about_the_responder_is_removed(raw: str) -> None:
-    left, taken = clean(raw, NAMES, "Ana")
-    assert left == "No. Not now."
-    assert {DIRECTIONS, QUOTES} <= set(taken)
+    rest, removed = clean(raw, NAMES, "Ana")
+    assert rest == "No. Not now."
+    assert {DIRECTIONS, QUOTES} <= set(removed)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_words_of_the_responder_remain(words: str) -> None:
 
 @given(st.text(st.sampled_from("Ana:. \"'“”()[]*!?\nx"), max_size=40))
 def test_cleaning_is_idempotent(raw: str) -> None:
-    left, taken = clean(raw, NAMES)
-    assert clean(left, NAMES) == (left, ())
-    assert len(left) <= len(raw)
-    assert bool(taken) == (left != raw.strip())
+    rest, removed = clean(raw, NAMES)
+    assert clean(rest, NAMES) == (rest, ())
+    assert len(rest) <= len(raw)
+    assert bool(removed) == (rest != raw.strip())

@@ -76,7 +76,7 @@ def test_a_faulty_stage_runs_in_views_until_its_check_passes() -> None:
 
 
 def test_with_scores_the_best_view_is_selected_if_it_is_better() -> None:
-    def taken(*scores: float) -> tuple[str, list[tuple[str, float | None]]]:
+    def run_with_scores(*scores: float) -> tuple[str, list[tuple[str, float | None]]]:
         log: list[events.Event] = []
         answers, left = Answers("caef", {n: f" {n}" for n in range(4)}), iter(scores)
 
@@ -94,8 +94,8 @@ def test_with_scores_the_best_view_is_selected_if_it_is_better() -> None:
         emotion = outcome.passes[1].state.get_path("e.reasoning")
         return str(emotion), [(one.view, one.score) for one in log if isinstance(one, events.Viewed)]
 
-    assert taken(-1.0, -2.0, 0.5, -0.5) == ("face wins 2", [*zip(EVERY, (-2.0, 0.5, -0.5), strict=True)])
-    assert taken(-1.0, -2.0, -1.0, -3.0)[0] == "face wins 0"
+    assert run_with_scores(-1.0, -2.0, 0.5, -0.5) == ("face wins 2", [*zip(EVERY, (-2.0, 0.5, -0.5), strict=True)])
+    assert run_with_scores(-1.0, -2.0, -1.0, -3.0)[0] == "face wins 0"
 
 
 def test_without_a_better_view_the_loop_ends() -> None:

@@ -30,12 +30,12 @@ def response(played: Played) -> object:
 
 
 @pytest.mark.parametrize(
-    ("ratings", "taken"), [((2, 1, 1), 0), ((1, 1, 1), 0), ((1, 2, 1), 1), ((1, 2, 3), 2), ((2, 2, 3), 2)]
+    ("ratings", "winner"), [((2, 1, 1), 0), ((1, 1, 1), 0), ((1, 2, 1), 1), ((1, 2, 3), 2), ((2, 2, 3), 2)]
 )
-def test_a_later_draft_is_selected_only_with_a_better_rating(ratings: tuple[int, ...], taken: int) -> None:
+def test_a_later_draft_is_selected_only_with_a_better_rating(ratings: tuple[int, ...], winner: int) -> None:
     played = Played("self_refine", "system.max_iterations=2", script=rated(*ratings))
     assert played.asked == ["answer", "critic"] * 3
-    assert (response(played), played.outcome.ended) == (f"Draft {taken}.", "max_iterations")
+    assert (response(played), played.outcome.ended) == (f"Draft {winner}.", "max_iterations")
 
 
 def test_a_refinement_sees_all_drafts_and_feedback() -> None:
@@ -66,13 +66,13 @@ def audited(*passes: bool) -> Script:
 
 
 @pytest.mark.parametrize(
-    ("passes", "taken", "ended"),
+    ("passes", "winner", "ended"),
     [((True,), 0, "passed"), ((False, True), 1, "passed"), ((False, False, False), 0, "max_iterations")],
 )
-def test_only_the_reply_is_audited(passes: tuple[bool, ...], taken: int, ended: str) -> None:
+def test_only_the_reply_is_audited(passes: tuple[bool, ...], winner: int, ended: str) -> None:
     played = Played("direct_audit", "system.max_iterations=2", script=audited(*passes))
     assert played.asked == ["answer", "gra"] * len(passes)
-    assert (response(played), played.outcome.ended) == (f"Draft {taken}.", ended)
+    assert (response(played), played.outcome.ended) == (f"Draft {winner}.", ended)
     audits = [event for event in played.events if isinstance(event, events.Audited)]
     assert [list(event.audit.findings) for event in audits] == [["answer"]] * len(passes)
     if len(passes) > 1:

@@ -55,7 +55,7 @@ def selected(run: Played) -> events.Selected:
 
 
 @pytest.mark.parametrize(
-    ("candidates", "taken"),
+    ("candidates", "winner"),
     [
         ([("joy", -2.0)], 0),
         ([("joy", -2.0), ("joy", -1.0), ("joy", -3.0)], 1),
@@ -65,15 +65,15 @@ def selected(run: Played) -> events.Selected:
     ],
 )
 def test_the_likeliest_candidate_with_the_most_frequent_emotion_is_selected(
-    candidates: Sequence[tuple[str, float]], taken: int
+    candidates: Sequence[tuple[str, float]], winner: int
 ) -> None:
     run = played(*candidates)
     state = run.outcome.selected.state
-    assert (state.get_path("A.response"), state.get_path("A.emotion")) == (f"Draft {taken}.", candidates[taken][0])
+    assert (state.get_path("A.response"), state.get_path("A.emotion")) == (f"Draft {winner}.", candidates[winner][0])
     assert (run.outcome.ended, len(run.outcome.passes), selected(run).t) == (
         "all candidates",
         len(candidates),
-        taken,
+        winner,
     )
 
 
@@ -102,13 +102,13 @@ def test_the_likelihood_is_that_of_the_reply_before_cleaning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("candidates", "lost", "taken"),
+    ("candidates", "lost", "winner"),
     [([None, ("joy", -1.0)], [0], 1), ([("joy", -1.0), None, None, ("joy", -2.0)], [1, 2], 0)],
 )
-def test_an_invalid_candidate_does_not_affect_others(candidates: Sequence[Given], lost: list[int], taken: int) -> None:
+def test_an_invalid_candidate_does_not_affect_others(candidates: Sequence[Given], lost: list[int], winner: int) -> None:
     run = played(*candidates)
     assert [event.t for event in run.events if isinstance(event, events.PassLost)] == lost
-    assert (selected(run).t, run.outcome.ended) == (taken, "candidates lost")
+    assert (selected(run).t, run.outcome.ended) == (winner, "candidates lost")
     assert len(run.outcome.passes) == len(candidates) - len(lost)
     attempts = run.system.max_repairs + 1
     assert len(run.calls) == len(candidates) - len(lost) + attempts * len(lost)

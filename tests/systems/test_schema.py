@@ -102,9 +102,9 @@ def test_an_invalid_reply_gets_an_exact_complaint(text: str, complaint: str) -> 
     ["```json\n{}\n```", "Sure! Here it is:\n{}", "<answer>{}</answer>", "\n {} \n"],
 )
 def test_words_around_an_object_are_removed(around: str) -> None:
-    record, taken = parse_output(Forecast, BOUNDS, around.replace("{}", forecast()))
+    record, removed = parse_output(Forecast, BOUNDS, around.replace("{}", forecast()))
     assert record == parse_output(Forecast, BOUNDS, forecast())[0]
-    assert taken == (("words around the JSON",) if around.strip() != "{}" else ())
+    assert removed == (("words around the JSON",) if around.strip() != "{}" else ())
 
 
 def test_the_last_valid_object_is_used() -> None:
@@ -115,12 +115,12 @@ def test_the_last_valid_object_is_used() -> None:
         f"{last} {last}",
         f"{{ {draft} so {last} }}",
     ):
-        record, taken = parse_output(Forecast, BOUNDS, text)
-        assert (record.reasoning, taken) == ("the last", ("words around the JSON",))
+        record, removed = parse_output(Forecast, BOUNDS, text)
+        assert (record.reasoning, removed) == ("the last", ("words around the JSON",))
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "shortened"),
     [
         ("word " * 95 + "word", None),  # 479 characters
         ("It is so. " * 60, "It is so. " * 47 + "It is so."),
@@ -130,9 +130,11 @@ def test_the_last_valid_object_is_used() -> None:
         ("x" * 500, "x" * 480),
     ],
 )
-def test_long_texts_are_shortened_to_sentences_or_words(text: str, left: str | None) -> None:
-    record, taken = parse_output(Forecast, BOUNDS, forecast(reasoning=text))
-    assert (record.reasoning, taken) == ((text, ()) if left is None else (left, ("the end of a long 'reasoning'",)))
+def test_long_texts_are_shortened_to_sentences_or_words(text: str, shortened: str | None) -> None:
+    record, removed = parse_output(Forecast, BOUNDS, forecast(reasoning=text))
+    assert (record.reasoning, removed) == (
+        (text, ()) if shortened is None else (shortened, ("the end of a long 'reasoning'",))
+    )
     assert Forecast.model_validate_json(forecast(reasoning=text)).reasoning == text  # as it is read back
 
 
@@ -348,8 +350,8 @@ def test_a_quote_must_come_from_the_other_speakers() -> None:
     for quote in ("I failed again.", "again: it's over", "I failed again. It's over!", *said[1:], "really"):
         assert parse_output(Cause, bounds, cause(quote))[0].trigger_spans == (quote,)
     for front in ("Ana: ", "12. Ana: "):
-        cause_of, taken = parse_output(Cause, bounds, cause(f"{front}I failed again."))
-        assert (cause_of.trigger_spans, taken) == (("I failed again.",), ("speaker's name before a quote",))
+        cause_of, removed = parse_output(Cause, bounds, cause(f"{front}I failed again."))
+        assert (cause_of.trigger_spans, removed) == (("I failed again.",), ("speaker's name before a quote",))
     for quote in ("Ana: I lost it all", "I failed again and again", "fail", "over, I failed", "!", "..."):
         with pytest.raises(ReplyError, match="is not a quote: copy from one turn") as caught:
             parse_output(Cause, bounds, cause(quote))

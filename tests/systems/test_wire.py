@@ -58,8 +58,8 @@ def test_a_server_that_sorts_names_gives_equal_records(cls: type[BaseModel]) -> 
     schema = json.loads(build_json_schema(cls, UNBOUND).text)
     reply = json.dumps(build_smallest(as_sorted(schema), 0))
     assert reply == json.dumps(build_smallest(schema, 0))
-    record, taken = parse_output(cls, UNBOUND, reply)
-    assert not taken
+    record, removed = parse_output(cls, UNBOUND, reply)
+    assert not removed
     assert list(record.model_dump()) == list(cls.model_fields)
     assert parse_output(cls, UNBOUND, record.model_dump_json()) == (record, ())  # without a grammar
     assert parse_output(cls, UNBOUND, as_written(record)) == (record, ())
