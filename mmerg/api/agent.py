@@ -189,11 +189,11 @@ def _as_list(files: Files) -> Iterable[File]:
     return [files] if isinstance(files, str | bytes | PathLike) else files
 
 
-def _check_speaker(speaker: str, known: Collection[str]) -> None:
+def _check_speaker(speaker: str, speakers: Collection[str]) -> None:
     """Raises ConfigError if the name differs from a speaker of the turns only in its case. A new speaker may reply."""
-    alike = [name for name in known if name.casefold() == speaker.casefold()]
-    if alike and speaker not in known:
-        hint = f"did you mean {alike[0]}? the speakers are {', '.join(known)}"
+    alike = [name for name in speakers if name.casefold() == speaker.casefold()]
+    if alike and speaker not in speakers:
+        hint = f"did you mean {alike[0]}? the speakers are {', '.join(speakers)}"
         raise ConfigError(f"no turn has the speaker {speaker!r}", where="speaker", hint=hint)
 
 

@@ -93,8 +93,8 @@ class Prompts:
         )
         forms = {stage.verdict.form for stage in system.checked_stages}
         agents = system.agents if not system.checked_stages or "finding" in forms else system.stages
-        asked = [stage for stage in agents if stage.function is None]
-        needed = [*BASE, *(f"{stage.name}.j2" for stage in asked if not _gives_label_alone(stage))]
+        prompted = [stage for stage in agents if stage.function is None]
+        needed = [*BASE, *(f"{stage.name}.j2" for stage in prompted if not _gives_label_alone(stage))]
         if any(stage.label for stage in agents):
             needed.append(f"{LABEL}.j2")
         needed += [name for form, name in TEMPLATES.items() if form in forms]
@@ -111,7 +111,7 @@ class Prompts:
                 raise ConfigError(f"the prompt {name} is not a Jinja template: {error}", where=name) from error
         self._rendered = sorted(self._with_includes(needed) & set(self._sources))
         self._shared_names = self._variables(["shared.j2"])
-        for stage in asked:
+        for stage in prompted:
             self._require_use(stage)
         self._system = Message("system", self._render("system.j2", {}))
 

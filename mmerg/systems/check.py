@@ -52,7 +52,7 @@ def find_form_problem(system: System, stage: Stage, form: Form | None) -> tuple[
     setting = f"system.stages.{stage.name}"
     if form in ("finding", "odds", "comparison"):
         if system.auditor and stage.gives not in system.auditor.sees:
-            what = f"the auditor is asked about {stage.name} and does not see {stage.gives}, which it gives"
+            what = f"the auditor checks {stage.name}, but does not see its output {stage.gives}"
             return what, f"add {stage.gives} to system.auditor.sees"
         if not stage.check:
             hint = f"set {setting}.check: what the check asks, and where that fails"
@@ -71,7 +71,7 @@ def _check_candidates(system: System, where: str) -> None:
     """Checks that candidates can be ranked."""
     symbol = system.result_symbol("response")
     if system.loop == "candidates" and not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
-        what = "loop=candidates takes the likeliest response, and no stage that gives it has log-probabilities"
+        what = "loop=candidates selects the likeliest response, but no stage that gives it has log-probabilities"
         raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")
 
 
@@ -93,21 +93,23 @@ def _check_idle_settings(system: System, where: str) -> None:
         raise ConfigError(what, where=where, hint=f"remove it, or {hint}")
 
 
-def _check_inputs(system: System, known: set[str], where: str) -> None:
+def _check_inputs(system: System, available: set[str], where: str) -> None:
     """Checks that every input comes from the sample, a source or an earlier stage, and every vocabulary has words."""
-    words = {"emotion", *system.vocabulary}
+    vocabularies = {"emotion", *system.vocabulary}
     for stage in system.agents:
-        if unknown := [symbol for symbol in stage.sees if symbol not in known]:
-            what = f"stage {stage.name} sees {', '.join(unknown)}, which nothing before it gives"
-            hint = f"known at that point: {', '.join(sorted(known))}; another is supplied by sources.{unknown[0]}="
-            raise ConfigError(what, where=where, hint=f"{hint}{{_target_: …}}")
-        if lacking := sorted(find_vocabularies(stage.output) - words) if stage.output else []:
-            what = f"stage {stage.name} chooses from {', '.join(lacking)}, which is no vocabulary"
-            hint = f"add its words under system.vocabulary, which has {', '.join(sorted(words))}"
+        if missing := [symbol for symbol in stage.sees if symbol not in available]:
+            what = f"stage {stage.name} sees {', '.join(missing)}, which nothing before it gives"
+            symbols = ", ".join(sorted(available))
+            hint = f"it can see {symbols}; for another input, set sources.{missing[0]}={{_target_: …}}"
             raise ConfigError(what, where=where, hint=hint)
-        if stage.gives in known:
-            raise ConfigError(f"stage {stage.name} gives {stage.gives}, which is already taken", where=where)
-        known.add(stage.gives)
+        if unknown := sorted(find_vocabularies(stage.output) - vocabularies) if stage.output else []:
+            what = f"stage {stage.name} chooses from {', '.join(unknown)}, which is no vocabulary"
+            hint = f"add its words under system.vocabulary, which has {', '.join(sorted(vocabularies))}"
+            raise ConfigError(what, where=where, hint=hint)
+        if stage.gives in available:
+            what = f"stage {stage.name} gives {stage.gives}, which another stage or source gives"
+            raise ConfigError(what, where=where, hint="choose another symbol")
+        available.add(stage.gives)
 
 
 def _check_results(system: System, where: str) -> None:
@@ -116,7 +118,7 @@ def _check_results(system: System, where: str) -> None:
         symbol, _, name = path.partition(".")
         maker = next((stage for stage in system.stages if stage.gives == symbol), None)
         if key not in RESULTS:
-            raise ConfigError(f"result.{key} is not kept", where=where, hint=f"results: {', '.join(RESULTS)}")
+            raise ConfigError(f"result.{key} is unknown", where=where, hint=f"use {', '.join(RESULTS)}")
         if maker is None:
             raise ConfigError(f"result.{key} is {path!r}, which no stage gives", where=where)
         fields = maker.output.model_fields if maker.output else {}

@@ -107,7 +107,7 @@ def test_a_loop_of_the_user_runs() -> None:
         ({"loop": "mmerg.settings.model.LOOPS"}, "cannot be called"),
         ({"loop": "single", "auditor": {"name": "gra", "sees": ["D"]}}, "loop=single never asks the auditor"),
         ({"loop": "candidates"}, "no stage that gives it has log-probabilities"),
-        ({"loop": "refine", "auditor": {"name": "gra", "sees": ["D"]}}, "does not see R, which it gives"),
+        ({"loop": "refine", "auditor": {"name": "gra", "sees": ["D"]}}, "does not see its output R"),
         ({"auditor": CRITIC}, "the auditor answers the stages' checks"),
         ({"loop": "refine", "auditor": {**CRITIC, "stop": "done"}}, "stop is done, which the auditor's output does"),
         ({"n": 3}, "system.n=3 has no effect"),
