@@ -92,7 +92,7 @@ def write_error(error: OSError, path: object) -> RunError:
         what = "the disk is full, or a quota is reached"
         hint = "free disk space; the same command then resumes"
     else:
-        what = f"the file cannot be written: {error.strerror or error}"
+        what = f"cannot write: {error.strerror or error}"
         hint = "check the path and its permissions, or set runs=… and cache_dir=… to writable folders"
     return RunError(what, where=str(path), hint=hint)
 
