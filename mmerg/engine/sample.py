@@ -52,7 +52,7 @@ class Experiment:
         run, and ConfigError for a problem that affects all samples."""
         system, store = self.prompts.system, self.sampler.store
 
-        def run_loop(record: Emit, trace: SampleTrace) -> Fields:
+        def make_fields(record: Emit, trace: SampleTrace) -> Fields:
             pending: list[events.Event] = []  # recorded once the frames are stored
             vision, most = self.engine.vision, self.max_images
             state = self.sampler.initial_state(
@@ -73,15 +73,15 @@ class Experiment:
             greedy = not any(sampling.temperature for sampling in samplings) and not system.rerun_temperature
             loop, loop_system = get_loop(system), replace(system, greedy=greedy)
             if isinstance(system.loop, str):
-                return _result_fields(system, loop(loop_system, state, ask, record))
+                return _describe_outcome(system, loop(loop_system, state, ask, record))
             with user_code(f"loop {get_dotted_name(system.loop)}"):
-                fields = _result_fields(system, loop(loop_system, state, ask, record))
+                fields = _describe_outcome(system, loop(loop_system, state, ask, record))
                 Result.model_validate({"id": sample.id, "status": "ok", **fields})  # raises here for invalid fields
                 if not trace.selected:
                     raise TypeError("it emitted no Selected event: return finish(…) of mmerg.engine.loops.loop")
                 return fields
 
-        return build_result(sample, run_loop, emit, system.result)
+        return build_result(sample, make_fields, emit, system.result)
 
 
 def get_loop(system: System) -> Loop:
@@ -143,7 +143,7 @@ def run_attempt(started: events.SampleStarted, make_fields: MakeFields, emit: Em
     return costs | fields, trace
 
 
-def _result_fields(system: System, outcome: Outcome) -> Fields:
+def _describe_outcome(system: System, outcome: Outcome) -> Fields:
     selected = outcome.selected
     values = {key: selected.state.get_path(path) for key, path in system.result.items()}
     return {

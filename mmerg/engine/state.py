@@ -61,7 +61,7 @@ class State:
     def with_output(self, symbol: str, output: Output) -> State:
         """Returns the state with one more output. Raises ValueError if it already has one for `symbol`."""
         if self.get(symbol) is not None:
-            raise ValueError(f"{symbol} is already there")
+            raise ValueError(f"the state already has an output {symbol}")
         return replace(self, outputs=(*self.outputs, (symbol, output)))
 
     def before(self, symbol: str) -> State:
