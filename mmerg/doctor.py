@@ -19,10 +19,10 @@ from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.pool import LASTING_FAILURES
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Sampling
 from mmerg.checking import probes
-from mmerg.checking.at_once import parallel
-from mmerg.checking.contamination import contamination
+from mmerg.checking.at_once import check_parallel
+from mmerg.checking.contamination import check_contamination
 from mmerg.checking.probes import Finding
-from mmerg.checking.room import room
+from mmerg.checking.room import check_room
 from mmerg.console.terminal import STARTS_OVER, WRONG, console, escape, plural, start
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.experiment.backbone import check_hosts
@@ -73,14 +73,14 @@ def _check_host(settings: Settings, host: str, unusable: list[str]) -> Iterator[
 def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
     capabilities = ", ".join(engine.capabilities)
     yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
-    yield "context", probes.context(engine)
+    yield "context", probes.check_context(engine)
     image_tokens = cache(partial(_image_tokens, settings, backend))
     if engine.vision:
         yield "frame", _run(lambda: _frame(settings, image_tokens(), backend, engine))
     else:
         yield "vision", ("ok", "no: the model gets measured descriptions of frames")
     if isinstance(settings, DoctorRunSettings):
-        yield "room", _run(lambda: room(settings, engine, image_tokens() if engine.vision else 0))
+        yield "room", _run(lambda: check_room(settings, engine, image_tokens() if engine.vision else 0))
         if settings.auditor:
             yield "auditor", _auditor(settings, settings.auditor, engine)
     for name, probe in _probes(settings, host, backend, engine).items():
@@ -112,26 +112,26 @@ def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> 
     sampling = Sampling().override(backbone.sampling.plain())
     several = engine.vision and backbone.max_images > 1
     return {
-        "reply": partial(probes.answers, backend),
-        "speed": partial(probes.speed, backend, CALLS + 6 * backbone.concurrency),
-        "schema": partial(probes.schema, backend),
-        "logprobs": partial(probes.logprobs, backend),
-        "likelihood": partial(probes.likelihood, backend),
-        "seeds": partial(probes.seeds, backend, sampling),
-        **({"two images": partial(probes.two_images, backend)} if several else {}),
-        "parallel": partial(parallel, backend, backbone.concurrency, engine.vision),
+        "reply": partial(probes.check_reply, backend),
+        "speed": partial(probes.check_speed, backend, CALLS + 6 * backbone.concurrency),
+        "schema": partial(probes.check_schema, backend),
+        "logprobs": partial(probes.check_logprobs, backend),
+        "likelihood": partial(probes.check_likelihood, backend),
+        "seeds": partial(probes.check_seeds, backend, sampling),
+        **({"two images": partial(probes.check_two_images, backend)} if several else {}),
+        "parallel": partial(check_parallel, backend, backbone.concurrency, engine.vision),
         **({"memory": partial(_memory, host, engine)} if engine.backend == "ollama" else {}),
         **({"contamination": partial(_contamination, settings, backend)} if settings.contamination else {}),
     }
 
 
 def _memory(host: str, engine: Engine) -> Finding:
-    return probes.memory(OllamaHost(host).find_loaded(engine.model), engine)
+    return probes.check_loaded_model(OllamaHost(host).find_loaded(engine.model), engine)
 
 
 def _contamination(settings: Settings, backend: Backend) -> Finding:
     if isinstance(settings, DoctorRunSettings):
-        return contamination(backend, load_corpus(settings.dataset))
+        return check_contamination(backend, load_corpus(settings.dataset))
     return "open", "contamination needs a dataset: add dataset=meld dataset.root=~/MELD"
 
 
@@ -143,12 +143,12 @@ def _image_size(settings: Settings) -> tuple[int, int]:
 
 
 def _image_tokens(settings: Settings, backend: Backend) -> int:
-    return probes.frame_tokens(backend, *_image_size(settings))
+    return probes.count_frame_tokens(backend, *_image_size(settings))
 
 
 def _frame(settings: Settings, tokens: int, backend: Backend, engine: Engine) -> Finding:
     family = getattr(backend, "architecture", "") or engine.model.lower()
-    return probes.frame_detail(tokens, *_image_size(settings), family, engine)
+    return probes.check_frame_tokens(tokens, *_image_size(settings), family, engine)
 
 
 def _failed(error: CallError) -> Finding:

@@ -169,8 +169,8 @@ def _choose_decoys(samples: Sequence[str], dialogues: Mapping[str, str]) -> set[
 def _select_supported(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
     """The forms that the server supports, the cheapest first. Prints those whose log-probabilities it lacks."""
     with pool.lease() as backend:
-        likelihood = probes.likelihood(backend)
-        logprobs = probes.logprobs(backend)
+        likelihood = probes.check_likelihood(backend)
+        logprobs = probes.check_logprobs(backend)
     probed = {"likelihood": likelihood, "odds": logprobs, "comparison": logprobs}
     problems = {form: text for form, (status, text) in probed.items() if status != "ok"}
     for form in forms:

@@ -1,4 +1,4 @@
-"""One check of a corpus, from settings to an exit code; `mmerg/data.py` is its command."""
+"""Checks a corpus, from settings to an exit code. The command is `mmerg/data.py`."""
 
 from pathlib import Path
 
@@ -18,8 +18,8 @@ from mmerg.sources.exemplars import Exemplars
 
 
 def check_data(settings: RunSettings) -> int:
-    """Prints what the corpus has and what is wrong with it. Returns 0 if nothing is wrong, else 1. Raises MmergError if
-    the corpus or its memory cannot be read, or if a run would refuse the memory."""
+    """Prints the contents of the corpus and the problems. Returns 0 if there are none, else 1. Raises MmergError if the
+    corpus or its memory cannot be read, or if a run would refuse the memory."""
     system, cache_dir, out = plan_prompts(settings).system, Path(settings.cache_dir), console()
     reader = make(settings.dataset.reader)
     corpus = read_corpus(reader, settings.dataset.labels)

@@ -1,5 +1,7 @@
-"""Which clips give no frames, and which are much longer than their turns. A header may be wrong, so clips that look bad
-by it, and those that samples show, are extracted as a run does. The run reuses the frames.
+"""Finds clips that give no frames, and clips that are much longer than their turns.
+
+As headers may be wrong, clips that look bad by their header, and clips that samples show, are extracted as in a run,
+which then uses these frames again.
 
 times = read_times(corpus, lambda done, files: None)
 doubtful = find_doubtful_spans(corpus, times)
@@ -27,7 +29,7 @@ Times = Mapping[Path, tuple[float, float]]
 
 
 def read_times(corpus: Corpus, progress: Progress) -> Times:
-    """When the picture of each file starts, and when it ends by the header, in seconds. Leaves out unreadable files."""
+    """The start of the picture in each file, and its end by the header, in seconds. Unreadable files are skipped."""
 
     def read(path: Path) -> tuple[float, float] | None:
         try:
@@ -40,29 +42,30 @@ def read_times(corpus: Corpus, progress: Progress) -> Times:
     paths = list({turn.clip.path: None for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip})
     times: dict[Path, tuple[float, float]] = {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for done, (path, found) in enumerate(zip(paths, pool.map(read, paths), strict=True), start=1):
+        for done, (path, span) in enumerate(zip(paths, pool.map(read, paths), strict=True), start=1):
             progress(done, len(paths))
-            if found:
-                times[path] = found
+            if span:
+                times[path] = span
     return times
 
 
 def find_doubtful_spans(corpus: Corpus, times: Times) -> list[Clip]:
-    """The clips whose span ends before the picture starts, or lies past the clip's end."""
+    """The clips whose span ends before the picture of the file starts, or exceeds its end."""
     doubtful: dict[Clip, None] = {}
     for clip in (turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns):
         if clip and clip.path in times:
-            first, last = times[clip.path]
-            start, end = clip.start, clip.end
-            early = end is not None and end <= first
-            if early or (start is not None and (start >= last or (end is not None and end > last + PAST_END))):
+            picture_start, picture_end = times[clip.path]
+            early = clip.end is not None and clip.end <= picture_start
+            late = clip.start is not None and clip.start >= picture_end
+            too_long = clip.start is not None and clip.end is not None and clip.end > picture_end + PAST_END
+            if early or late or too_long:
                 doubtful[clip] = None
     return list(doubtful)
 
 
 def find_long_clips(corpus: Corpus, times: Times) -> dict[str, tuple[float, float]]:
-    """The turns ("dialogue/3") with a clip over 1.5 times as long as their row says, with both lengths. A run uses no
-    frame after that."""
+    """The turns ("dialogue/3") whose clip is over 1.5 times as long as their row, with the length of the row and of the
+    clip in seconds. A run uses no frame after 1.5 times the row."""
     long: dict[str, tuple[float, float]] = {}
     for dialogue in corpus.dialogues:
         for number, turn in enumerate(dialogue.turns, start=1):
@@ -81,8 +84,8 @@ def find_bad_clips(
     store: FrameStore,
     progress: Progress,
 ) -> dict[Clip, ClipError]:
-    """Those of the doubtful clips, and of the clips of the samples' last turns, that give no frames, and why. Raises
-    RunError if the store cannot be written."""
+    """The clips that give no frames, with the errors. Tries the doubtful clips, and those of the last turns of samples.
+    Raises RunError if the store cannot be written."""
     files: dict[Path, dict[Clip, None]] = defaultdict(dict)
     for clip in doubtful:
         files[clip.path][clip] = None

@@ -1,4 +1,4 @@
-"""The parts of a check of a corpus: its counts, the targets of the protocol, and the clips.
+"""The sections of a check of a corpus: its counts, the targets of the protocol, and the clips.
 
 check_counts(corpus).problems    # none if the corpus is as published
 """
@@ -20,39 +20,39 @@ from mmerg.engine.keyframes import COULD_SHOW_TARGET, get_recent_clips
 from mmerg.errors import ClipError, preview
 from mmerg.settings.model import ProtocolSettings
 
-DAMAGE = (  # notes that say that a file is not as it was published
+DAMAGE = (  # notes of the reader that mean that a file is not as published
     *("rows_malformed", "rows_incomplete", "lines_unreadable", "lines_garbled", "dialogues_without_turns"),
     *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
 )
-NAMED = {  # as in conf/protocol
+PROTOCOLS = {  # as in conf/protocol
     "last": ProtocolSettings(),
     "last_labelled": ProtocolSettings(targets="labelled", max_per_dialogue=1),
 }
-SHOWN = 20  # clips that a message names
+MAX_NAMES = 20  # in a message
 
 
 class Section(NamedTuple):
-    """problems: a line each. shown: what the terminal shows before all problems."""
+    """A section of the output. problems: one line each. shown: what is printed before the problems of all sections."""
 
     problems: Sequence[str]
     shown: Sequence[RenderableType]
 
 
 class Count(NamedTuple):
-    """How many of something a corpus has, and how many were published (None: unknown)."""
+    """A count of the corpus, and the published count (None if unknown)."""
 
     what: str
     found: int
     official: int | None = None
 
     @property
-    def wrong(self) -> bool:
+    def differs(self) -> bool:
         return self.official not in (None, self.found)
 
 
-def count(corpus: Corpus, known: PublishedCounts) -> list[Count]:
-    """Counts of dialogues, turns, replies (if their number was published), and turns by label. Labels are compared only
-    if the corpus has all published labels: a smaller set was chosen on purpose."""
+def count_parts(corpus: Corpus, known: PublishedCounts) -> list[Count]:
+    """Counts the dialogues, the turns, the replies (if their number is published), and the turns by label. Labels are
+    compared only if the corpus has all published labels, as a smaller set was chosen on purpose."""
     turns = [turn for dialogue in corpus.dialogues for turn in dialogue.turns]
     labels = Counter(turn.emotion for turn in turns)
     published = known.labels if set(known.labels) <= set(corpus.labels) else {}
@@ -65,26 +65,34 @@ def count(corpus: Corpus, known: PublishedCounts) -> list[Count]:
         )
         counts.append(Count("replies", replies, known.replies))
     counts += [Count(f"turns of {label}", labels[label], published.get(label)) for label in corpus.labels]
-    return counts + [Count("turns without a label", labels[None])] * bool(labels[None])
+    if labels[None]:
+        counts.append(Count("turns without a label", labels[None]))
+    return counts
 
 
 def check_counts(corpus: Corpus, title: str = "corpus") -> Section:
-    """Compares a corpus with its official counts."""
+    """Compares a corpus with its published counts."""
     known = find_counts(corpus.name, corpus.split) or PublishedCounts(None, None)
-    counts, name = count(corpus, known), f"{title}: {corpus.name} {corpus.split}"
-    wrong = ", ".join(f"{one.found} {one.what} ({one.official} official)" for one in counts if one.wrong)
+    counts, name = count_parts(corpus, known), f"{title}: {corpus.name} {corpus.split}"
+    differing = ", ".join(
+        f"{count.found} {count.what} ({count.official} official)" for count in counts if count.differs
+    )
     damage = [
         f"{note} {corpus.notes[note]}: the files differ from the release" for note in DAMAGE if note in corpus.notes
     ]
     rows = []
-    for one in counts:
-        verdict = "✗ differs" if one.wrong else "✓" if one.official is not None else NONE
-        if one.found or one.official:
-            rows.append((one.what, str(one.found), NONE if one.official is None else str(one.official), verdict))
+    for count in counts:
+        if not (count.found or count.official):
+            continue
+        if count.official is None:
+            official, verdict = NONE, NONE
+        else:
+            official, verdict = str(count.official), "✗ differs" if count.differs else "✓"
+        rows.append((count.what, str(count.found), official, verdict))
     source = f"official counts: {known.source}" if known.source else "there are no official counts"
     notes = [f"notes of the reader: {_list(corpus.notes)}"] * bool(corpus.notes)
     table = Table(f"{name}; {source}", ("what", "found", "official", "verdict"), rows, notes)
-    return Section([f"{name}: {problem}" for problem in (wrong, *damage) if problem], [table])
+    return Section([f"{name}: {problem}" for problem in (differing, *damage) if problem], [table])
 
 
 def check_targets(
@@ -105,8 +113,8 @@ def check_targets(
     labels = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
     published = find_counts(corpus.name, corpus.split)
     known = published.samples if published and published.sample_labels in (None, len(corpus.labels)) else {}
-    same = protocol.model_copy(update={"name": "", "history": None, "seed": 0})
-    official = known.get(next((name for name, one in NAMED.items() if one == same), ""))
+    unnamed = protocol.model_copy(update={"name": "", "history": None, "seed": 0})
+    official = next((known.get(name) for name, settings in PROTOCOLS.items() if settings == unnamed), None)
 
     found, text = len(selection.samples), describe(protocol, selection)
     problems = [] if found else [f"the protocol selects no sample: {text}"]
@@ -121,7 +129,7 @@ def check_targets(
     usable = f"samples with a usable clip in the last {last_turns} turns before the target: {with_clip} of {found}"
     shown = [f"protocol: {text}", f"targets: {', '.join(shares)}", usable + without]
     if excluded:
-        shown.append(f"clips that could show the target, excluded: {preview(excluded, SHOWN)}")
+        shown.append(f"clips that could show the target, excluded: {preview(excluded, MAX_NAMES)}")
     return Section(problems, list(map(escape, shown)))
 
 
@@ -142,7 +150,9 @@ def check_clips(
     for name, reason in found:
         if known.get(Path(name).stem) != reason:
             reasons[reason].append(printable(name))
-    problems = [f"clips {reason}: {len(names)} ({preview(names, SHOWN)})" for reason, names in sorted(reasons.items())]
+    problems = [
+        f"clips {reason}: {len(names)} ({preview(names, MAX_NAMES)})" for reason, names in sorted(reasons.items())
+    ]
     turns = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
     with_clip = sum(bool(turn.clip) for dialogue in corpus.dialogues for turn in dialogue.turns)
     line = f"clips: {with_clip} of {turns} turns have one; {len(corpus.absent)} are missing"

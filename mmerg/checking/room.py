@@ -20,7 +20,7 @@ OUTPUT = 250  # tokens of an earlier agent's output, or of a refused reply with 
 EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of the words on a frame, with vision and without
 
 
-def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
+def check_room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
     """Compares the longest call for the longest dialogue with the context. image_tokens: tokens of an image as a run
     sends it. Raises MmergError if the corpus cannot be read."""
     samples = SamplePlan.load(settings.dataset, settings.protocol).choose(settings.ids, settings.limit, None).wanted

@@ -8,7 +8,7 @@ import pytest
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.protocol import Finish, Reply, Request
-from mmerg.checking.contamination import contamination
+from mmerg.checking.contamination import check_contamination
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 
 FIRST, SECOND = (
@@ -53,15 +53,15 @@ def whole(_: str, start: str) -> str:
     ],
 )
 def test_lines_that_are_recited(answer: Callable[[str, str], str], status: str, told: str) -> None:
-    found = contamination(Scripted(answer), corpus(10))
+    found = check_contamination(Scripted(answer), corpus(10))
     assert found[0] == status
     assert found[1].startswith(f"recited {told}")
 
 
 def test_blank_replies_show_nothing() -> None:
-    assert contamination(Scripted(lambda *_: " "), corpus(10))[1].startswith("20 of 20 replies were blank")
+    assert check_contamination(Scripted(lambda *_: " "), corpus(10))[1].startswith("20 of 20 replies were blank")
 
 
 def test_a_corpus_with_few_lines_shows_nothing() -> None:
     told = "meld test has 9 lines of 12 words or more after a first turn; 10 are needed"
-    assert contamination(Dry(), corpus(9)) == ("open", told)
+    assert check_contamination(Dry(), corpus(9)) == ("open", told)

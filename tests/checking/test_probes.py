@@ -13,16 +13,16 @@ from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.checking import probes
-from mmerg.checking.at_once import ALONE, GROUPS, agreement, parallel
+from mmerg.checking.at_once import GROUPS, MAX_DISTINCT, check_parallel, compare_replies
 from tests.backends.conftest import faulty_server, json_answer
 
 Answer = Callable[[Request], str]
 PROBES: dict[str, Callable[[Backend], probes.Finding]] = {
-    "reply": probes.answers,
-    "schema": probes.schema,
-    "logprobs": probes.logprobs,
-    "seeds": partial(probes.seeds, sampling=Sampling()),
-    "two images": probes.two_images,
+    "reply": probes.check_reply,
+    "schema": probes.check_schema,
+    "logprobs": probes.check_logprobs,
+    "seeds": partial(probes.check_seeds, sampling=Sampling()),
+    "two images": probes.check_two_images,
 }
 
 
@@ -115,13 +115,13 @@ def test_a_model_with_a_fault(answer: Answer, differs: dict[str, str], message: 
 
 
 def test_seeds_must_act_if_the_backbone_samples() -> None:
-    status, text = probes.seeds(Scripted(unseeded), Sampling(temperature=0.5))
+    status, text = probes.check_seeds(Scripted(unseeded), Sampling(temperature=0.5))
     assert (status, "the backbone's temperature is 0.5" in text) == ("failed", True)
 
 
 def frame(tokens: int, architecture: str, version: str) -> probes.Finding:
     engine = ENGINE.model_copy(update={"backend": "ollama", "version": version})
-    return probes.frame_detail(tokens, 672, 504, architecture, engine)
+    return probes.check_frame_tokens(tokens, 672, 504, architecture, engine)
 
 
 def test_the_tokens_of_a_frame() -> None:
@@ -150,7 +150,7 @@ def test_how_the_model_is_loaded(fields: dict[str, int] | None, status: str, mes
     engine = Engine(backend="ollama", version="1", model="m", digest="d", load={"num_ctx": 512})
     with faulty_server() as server:
         server.answer(json_answer({"models": models}), path="/api/ps")
-        found = probes.memory(OllamaHost(server.host).find_loaded("m"), engine)
+        found = probes.check_loaded_model(OllamaHost(server.host).find_loaded("m"), engine)
     assert (found[0], message in found[1]) == (status, True)
 
 
@@ -174,7 +174,7 @@ def reply(*logprobs: tuple[str, float]) -> Reply:
     ],
 )
 def test_how_far_replies_agree(other: tuple[tuple[str, float], ...], agreed: str) -> None:
-    assert agreement(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreed
+    assert compare_replies(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreed
 
 
 @pytest.mark.parametrize(("concurrency", "status"), [(1, "ok"), (2, "failed")])
@@ -185,14 +185,14 @@ def test_calls_at_once_that_disturb_each_other(concurrency: int, status: str) ->
         with guard:
             return "Hello." + " more" * next(numbers)
 
-    found = parallel(Scripted(unsteady), concurrency, vision=False)
+    found = check_parallel(Scripted(unsteady), concurrency, vision=False)
     assert (found[0], "backbone.concurrency=1" in found[1]) == (status, True)
 
 
-@pytest.mark.parametrize(("concurrency", "together", "alone"), [(1, 2, 2), (5, 5, 5), (24, 24, ALONE)])
+@pytest.mark.parametrize(("concurrency", "together", "alone"), [(1, 2, 2), (5, 5, 5), (24, 24, MAX_DISTINCT)])
 def test_as_many_calls_are_compared_as_a_run_makes(concurrency: int, together: int, alone: int) -> None:
     backend = Scripted(lambda request: request.digest())
-    status, text = parallel(backend, concurrency, vision=False)
+    status, text = check_parallel(backend, concurrency, vision=False)
     assert (status, f"{GROUPS} groups of {together} calls" in text) == ("ok", True)
     assert len(backend.requests) == GROUPS * (alone + together)
     assert len({request.digest() for request in backend.requests}) == GROUPS * alone

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from mmerg.checking.report import Count, Section, check_clips, check_counts, check_targets, count
+from mmerg.checking.report import Count, Section, check_clips, check_counts, check_targets, count_parts
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.protocols import select
 from mmerg.corpora.published import PublishedCounts
@@ -37,7 +37,7 @@ def error(reason: str) -> ClipError:
 
 def test_counts_without_official_ones_have_no_verdict() -> None:
     counts = [("dialogues", 1), ("turns", 4), ("turns of joy", 2), ("turns of anger", 1), ("turns without a label", 1)]
-    assert count(corpus(), PublishedCounts(None, None)) == [Count(*one) for one in counts]
+    assert count_parts(corpus(), PublishedCounts(None, None)) == [Count(*pair) for pair in counts]
     section = check_counts(corpus())
     assert section.problems == []
     assert "there are no official counts" in text(section)
@@ -45,14 +45,14 @@ def test_counts_without_official_ones_have_no_verdict() -> None:
 
 def test_a_merged_label_set_is_not_compared_with_the_published_labels() -> None:
     published = PublishedCounts(1, 5, {"joy": 2, "anger": 2}, "somebody")
-    assert [one.what for one in count(corpus(), published) if one.wrong] == ["turns", "turns of anger"]
-    assert [one.what for one in count(corpus(labels=("joy",)), published) if one.wrong] == ["turns"]
+    assert [part.what for part in count_parts(corpus(), published) if part.differs] == ["turns", "turns of anger"]
+    assert [part.what for part in count_parts(corpus(labels=("joy",)), published) if part.differs] == ["turns"]
 
 
 @pytest.mark.parametrize(("responders", "replies"), [((), 3), (("b",), 2), (("a",), 1)])
 def test_replies_are_those_of_the_responders(responders: tuple[str, ...], replies: int) -> None:
     talk = Dialogue("a", TALK.turns, responders=responders)
-    assert Count("replies", replies, 2) in count(corpus(talk), PublishedCounts(1, 4, {}, "x", replies=2))
+    assert Count("replies", replies, 2) in count_parts(corpus(talk), PublishedCounts(1, 4, {}, "x", replies=2))
 
 
 def test_bad_clips_are_named_by_reason_and_under_the_root() -> None:

@@ -2,7 +2,7 @@
 
 from mmerg.backends.protocol import Engine
 from mmerg.checking.probes import Finding
-from mmerg.checking.room import room
+from mmerg.checking.room import check_room
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from tests.configs import compose_config
@@ -21,7 +21,7 @@ def find_room(
         load={"num_ctx": num_ctx},
     )
     config = compose_config("dataset=demo", "backbone=llava-13b", *settings)
-    return room(parse(config, RunSettings), engine, image_tokens)
+    return check_room(parse(config, RunSettings), engine, image_tokens)
 
 
 def tokens(*settings: str, vision: bool = True, image_tokens: int = 576) -> int:

@@ -21,7 +21,7 @@ from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, build_likelihood_request
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.backends.streaming import stream_to
-from mmerg.checking.probes import before_llama_server, frame_tokens
+from mmerg.checking.probes import count_frame_tokens, is_before_llama_server
 from mmerg.errors import CallError, Failure
 from tests.ollama_server import (
     EMBEDDING_MODEL,
@@ -90,8 +90,8 @@ def test_words_that_look_like_the_place_of_an_image_stay_words(vision: Ollama) -
 
 
 def test_the_tokens_of_a_frame(vision: Ollama) -> None:
-    small, large = frame_tokens(vision, 448, 336), frame_tokens(vision, 896, 672)
-    if before_llama_server(vision.describe()):
+    small, large = count_frame_tokens(vision, 448, 336), count_frame_tokens(vision, 896, 672)
+    if is_before_llama_server(vision.describe()):
         assert (small, large) == (222, 798)  # pixels / 784, and the 30 letters of the marks before and behind
     else:
         assert small >= 1024 <= large
