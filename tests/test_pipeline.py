@@ -65,7 +65,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-class Ran:
+class FinishedRun:
     """A finished command, its run folder, results and events."""
 
     def __init__(self, runs: Path, *settings: str) -> None:
@@ -98,11 +98,11 @@ class Ran:
         return dict(images)
 
 
-def check_run(ran: Ran, ids: list[str], stages: tuple[str, ...] = ()) -> None:
+def check_run(run: FinishedRun, ids: list[str], stages: tuple[str, ...] = ()) -> None:
     """Checks that replies match their schemas, counts are sums, and the target is not sent."""
-    assert [result.id for result in ran.results] == ids
-    for result in ran.results:
-        calls = [call for call in ran.calls if call.sample == result.id]
+    assert [result.id for result in run.results] == ids
+    for result in run.results:
+        calls = [call for call in run.calls if call.sample == result.id]
         assert result.calls == len(calls) > 0
         assert result.response_tokens == sum(call.reply.response_tokens for call in calls)
         assert (result.failure is None) == (result.status == "ok")
@@ -110,53 +110,53 @@ def check_run(ran: Ran, ids: list[str], stages: tuple[str, ...] = ()) -> None:
         if result.status == "ok":
             assert result.response
             assert result.unaudited or set(result.audit or {}) == set(stages)
-    gold_of = {result.id: result.gold_response for result in ran.results}
-    for call in ran.calls:
+    gold_of = {result.id: result.gold_response for result in run.results}
+    for call in run.calls:
         if call.answer_schema and call.reply.finish is Finish.STOP:
             jsonschema.validate(json.loads(call.reply.text), json.loads(call.answer_schema))
         assert bool(call.answer_schema) == (call.stage != "sgrg")
         assert bool(call.reply.logprobs) == (call.stage == "sgrg" and call.reply.text != "")
         gold = gold_of[call.sample]
         assert not any(gold and gold in message.text for message in call.messages)
-    for result in ran.results:
-        trace = SampleTrace(event for event in ran.events if event.sample == result.id)
+    for result in run.results:
+        trace = SampleTrace(event for event in run.events if event.sample == result.id)
         assert result.calls == to_yaml(trace, True, {}).count("cost: ")
 
 
-def check_replay(ran: Ran, runs: Path, *settings: str) -> None:
+def check_replay(run: FinishedRun, runs: Path, *settings: str) -> None:
     """The same command in an empty folder gives the same results from the cache."""
-    ran.folder.rename(runs.parent / "before")
-    again = Ran(runs, *settings, "cache=read")
-    assert again.folder == ran.folder
-    assert [result.comparable() for result in again.results] == [result.comparable() for result in ran.results]
+    run.folder.rename(runs.parent / "before")
+    again = FinishedRun(runs, *settings, "cache=read")
+    assert again.folder == run.folder
+    assert [result.comparable() for result in again.results] == [result.comparable() for result in run.results]
     assert all(call.reply.cached for call in again.calls)
-    assert [call.digest for call in again.calls] == [call.digest for call in ran.calls]
+    assert [call.digest for call in again.calls] == [call.digest for call in run.calls]
 
 
 def test_a_vision_model_sees_the_keyframes(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
     settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
-    ran = Ran(tmp_path / "runs", *settings)
-    check_run(ran, ["d0/3"])
-    assert read_manifest(ran.folder).engine.model == VISION_MODEL
-    assert [event.form for event in ran.frames] == ["images"]
-    keyframes = tuple(frame.sha256 for turn in ran.frames[0].turns for frame in turn.frames)
+    run = FinishedRun(tmp_path / "runs", *settings)
+    check_run(run, ["d0/3"])
+    assert read_manifest(run.folder).engine.model == VISION_MODEL
+    assert [event.form for event in run.frames] == ["images"]
+    keyframes = tuple(frame.sha256 for turn in run.frames[0].turns for frame in turn.frames)
     assert len(set(keyframes)) == 4
-    assert ran.images() == {"mpa": {keyframes}, "sgrg": {()}}
-    assert {file.stem for file in (ran.folder / "frames").iterdir()} == set(keyframes)
-    [first, *_] = [event for event in ran.events if isinstance(event, Produced)]
+    assert run.images() == {"mpa": {keyframes}, "sgrg": {()}}
+    assert {file.stem for file in (run.folder / "frames").iterdir()} == set(keyframes)
+    [first, *_] = [event for event in run.events if isinstance(event, Produced)]
     assert all(cue["frame"] in (1, 2, 3, 4) for cue in first.output["visual_cues"])
-    check_replay(ran, tmp_path / "runs", *settings)
+    check_replay(run, tmp_path / "runs", *settings)
 
 
 def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
     settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
-    ran = Ran(tmp_path / "runs", *settings, "backbone.max_images=1", "system.max_repairs=0")
-    check_run(ran, ["d0/3"])
-    assert [event.form for event in ran.frames] == ["montage"]
-    [sent] = ran.images()["mpa"]
-    keyframes = {frame.sha256 for turn in ran.frames[0].turns for frame in turn.frames}
+    run = FinishedRun(tmp_path / "runs", *settings, "backbone.max_images=1", "system.max_repairs=0")
+    check_run(run, ["d0/3"])
+    assert [event.form for event in run.frames] == ["montage"]
+    [sent] = run.images()["mpa"]
+    keyframes = {frame.sha256 for turn in run.frames[0].turns for frame in turn.frames}
     assert (len(sent), len(keyframes), set(sent) & keyframes) == (1, 4, set())
-    assert {file.stem for file in (ran.folder / "frames").iterdir()} == keyframes | set(sent)
+    assert {file.stem for file in (run.folder / "frames").iterdir()} == keyframes | set(sent)
 
 
 def test_a_text_model_reads_measured_descriptions(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
@@ -165,30 +165,30 @@ def test_a_text_model_reads_measured_descriptions(corpus: Path, ollama_host: str
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", *QUICK, "system.max_repairs=0", "frames.per_clip=1"),
         "system.without=[caef,psp]",
     )
-    ran = Ran(tmp_path / "runs", *settings)
-    check_run(ran, ["d0/3"], ("mpa", "sgrg"))
-    assert "this model has no vision" in ran.printed
-    [taken] = ran.frames
-    assert taken.form == "descriptions"
-    descriptions = [text for turn in taken.turns for text in turn.descriptions]
+    run = FinishedRun(tmp_path / "runs", *settings)
+    check_run(run, ["d0/3"], ("mpa", "sgrg"))
+    assert "this model has no vision" in run.printed
+    [event] = run.frames
+    assert event.form == "descriptions"
+    descriptions = [text for turn in event.turns for text in turn.descriptions]
     assert len(descriptions) == 2
-    prompts = {call.stage: call.messages[1].text for call in ran.calls}
+    prompts = {call.stage: call.messages[1].text for call in run.calls}
     for stage, prompt in prompts.items():
         assert [text in prompt for text in descriptions] == [stage in ("mpa", "gra")] * 2
     assert "mpa" in prompts
-    assert set.union(*ran.images().values()) == {()}
-    check_replay(ran, tmp_path / "runs", *settings)
+    assert set.union(*run.images().values()) == {()}
+    check_replay(run, tmp_path / "runs", *settings)
 
 
 def test_a_system_that_sees_only_the_dialogue_opens_no_clip(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
-    ran = Ran(
+    run = FinishedRun(
         *(tmp_path / "runs", f"--config-dir={ROOT / 'tests' / 'outside'}", "system=labelled"),
         *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{ollama_host}]"),
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", "+backbone.load.num_thread=1"),
         *("++backbone.sampling.num_predict=16", "++system.max_repairs=0", f"cache_dir={tmp_path / 'cache'}"),
     )
-    assert "no vision" not in ran.printed
-    assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
+    assert "no vision" not in run.printed
+    assert [(event.form, event.turns) for event in run.frames] == [("none", ())]
     assert (tmp_path / "cache" / "replies.sqlite").is_file()
     assert not [file for file in (tmp_path / "cache" / "frames").rglob("*") if file.is_file()]
 
@@ -200,9 +200,9 @@ def test_a_dialogue_of_meld_without_a_server(tmp_path: Path) -> None:
         pytest.skip("xllamacpp is not installed")
     tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
     settings = ("dataset=meld", f"dataset.root={MELD}", "memory=none", "limit=1", "backend=embedded", tiny)
-    ran = Ran(tmp_path / "runs", *settings, "backbone.workers=[one]", "system.without=[mpa,caef,psp,gra]")
-    assert "meld test: 280 dialogues" in ran.printed
-    assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 selected" in ran.printed
-    check_run(ran, ["test_dia0/3"])
-    assert [event.form for event in ran.frames] == ["none"]
-    assert {call.reply.host for call in ran.calls} == {"one"}
+    run = FinishedRun(tmp_path / "runs", *settings, "backbone.workers=[one]", "system.without=[mpa,caef,psp,gra]")
+    assert "meld test: 280 dialogues" in run.printed
+    assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 selected" in run.printed
+    check_run(run, ["test_dia0/3"])
+    assert [event.form for event in run.frames] == ["none"]
+    assert {call.reply.host for call in run.calls} == {"one"}

@@ -100,7 +100,7 @@ def test_frames_are_stored_before_their_event(lab: Lab, tmp_path: Path) -> None:
     assert kept == [True, True]
 
 
-def test_a_finished_sample(lab: Lab) -> None:
+def test_a_finished_sample_has_a_complete_result(lab: Lab) -> None:
     backend = scripted()
     result = lab(backend)
     assert result.model_dump(exclude={"seconds", "timing", "logprob", "logprob_tokens"}) == {
@@ -212,7 +212,9 @@ FAILURES: list[tuple[dict[str, ScriptItem], Failure, str, int]] = [
 
 
 @pytest.mark.parametrize(("script", "failure", "message", "calls"), FAILURES, ids=[str(case[1]) for case in FAILURES])
-def test_a_failed_sample(script: dict[str, ScriptItem], failure: Failure, message: str, calls: int, lab: Lab) -> None:
+def test_a_failed_sample_names_its_failure(
+    script: dict[str, ScriptItem], failure: Failure, message: str, calls: int, lab: Lab
+) -> None:
     result = lab(scripted(**{stage: lambda _, bad=bad: bad for stage, bad in script.items()}))
     assert (result.status, result.failure) == ("failed", failure)
     assert message in (result.failure_text or "")

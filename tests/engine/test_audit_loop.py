@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mmerg.engine.loops.audit import audit as refine
+from mmerg.engine.loops.audit import audit as run_audit_loop
 from mmerg.engine.state import Candidate, Correction, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
@@ -56,7 +56,7 @@ ALL: Verdicts = (True, True, True, True)
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_fault_reruns_its_stage_and_later_ones(stage: str) -> None:
     answers, log = Answers([fail(stage), ALL]), list[events.Event]()
-    outcome = refine(merg(), State(SCENE), answers, log.append)
+    outcome = run_audit_loop(merg(), State(SCENE), answers, log.append)
     again = [(name, why) for t, name, why in answers.asked if t == 1]
     assert [name for name, _ in again] == [*STAGES[STAGES.index(stage) :], "gra"]
     first = again[0][1]
@@ -80,7 +80,7 @@ def test_a_fault_reruns_its_stage_and_later_ones(stage: str) -> None:
 @pytest.mark.parametrize("most", [0, 2])
 def test_every_pass_is_audited_and_their_number_is_bounded(most: int) -> None:
     answers = Answers([fail("sgrg")] * 6)
-    outcome = refine(merg(max_iterations=most), State(SCENE), answers, lambda _: None)
+    outcome = run_audit_loop(merg(max_iterations=most), State(SCENE), answers, lambda _: None)
     assert len(outcome.passes) == most + 1
     assert all(p.audit is not None for p in outcome.passes)
     assert [t for t, name, _ in answers.asked if name == "gra"] == list(range(most + 1))
@@ -109,7 +109,7 @@ UNREADABLE = ReplyError(Failure.SCHEMA_INVALID, "no JSON", hint="see it")
 def test_an_unreadable_first_audit_keeps_the_reply(by: FinalSelection) -> None:
     log: list[events.Event] = []
     answers = Answers([ALL], {("gra", 0): UNREADABLE})
-    outcome = refine(merg(final_selection=by), State(SCENE), answers, log.append)
+    outcome = run_audit_loop(merg(final_selection=by), State(SCENE), answers, log.append)
     assert (outcome.ended, len(outcome.passes)) == ("unaudited", 1)
     assert outcome.selected.state.get("R") == "That must hurt. 0"
     [unread] = [event for event in log if isinstance(event, events.Unaudited)]
@@ -122,7 +122,7 @@ def test_an_unreadable_first_audit_keeps_the_reply(by: FinalSelection) -> None:
 def test_an_unreadable_later_audit_selects_an_audited_pass(by: FinalSelection) -> None:
     """It does so even if the checks of that pass failed."""
     answers, log = Answers([(False,) * 4, ALL], {("gra", 1): UNREADABLE}), list[events.Event]()
-    outcome = refine(merg(final_selection=by), State(SCENE), answers, log.append)
+    outcome = run_audit_loop(merg(final_selection=by), State(SCENE), answers, log.append)
     assert (outcome.ended, outcome.selected.t, len(outcome.passes)) == ("unaudited", 0, 2)
     assert outcome.passes[1].audit is None
     assert [event.t for event in log if isinstance(event, events.Unaudited)] == [1]
@@ -130,7 +130,7 @@ def test_an_unreadable_later_audit_selects_an_audited_pass(by: FinalSelection) -
 
 def test_a_later_pass_that_cannot_be_finished_ends_the_loop() -> None:
     answers, log = Answers([fail("caef"), ALL], {("psp", 1): UNREADABLE}), list[events.Event]()
-    outcome = refine(merg(), State(SCENE), answers, log.append)
+    outcome = run_audit_loop(merg(), State(SCENE), answers, log.append)
     assert (outcome.ended, outcome.selected.t, len(outcome.passes)) == ("unusable", 0, 1)
     assert [event.t for event in log if isinstance(event, events.PassLost)] == [1]
 
@@ -139,12 +139,12 @@ def test_a_later_pass_that_cannot_be_finished_ends_the_loop() -> None:
 def test_a_failed_call_fails_the_sample_in_any_pass(t: int) -> None:
     answers = Answers([fail("mpa"), ALL], {("caef", t): CallError(Failure.TIMEOUT, "late")})
     with pytest.raises(CallError):
-        refine(merg(), State(SCENE), answers, lambda _: None)
+        run_audit_loop(merg(), State(SCENE), answers, lambda _: None)
 
 
 def test_without_an_auditor_there_is_one_pass() -> None:
     answers = Answers([])
-    outcome = refine(merg(auditor=None), State(SCENE), answers, lambda _: None)
+    outcome = run_audit_loop(merg(auditor=None), State(SCENE), answers, lambda _: None)
     assert (len(outcome.passes), outcome.ended) == (1, "no auditor")
     assert outcome.selected.state.get("R") == "That must hurt. 0"
     assert [name for _, name, _ in answers.asked] == list(STAGES)
@@ -154,7 +154,9 @@ def test_without_an_auditor_there_is_one_pass() -> None:
 def test_a_later_prompt_that_the_server_refuses_ends_the_loop(failure: Failure) -> None:
     refused = CallError(failure, "too long")
     for stage, ended in (("caef", "unusable"), ("gra", "unaudited")):
-        outcome = refine(merg(), State(SCENE), Answers([fail("mpa"), ALL], {(stage, 1): refused}), lambda _: None)
+        outcome = run_audit_loop(
+            merg(), State(SCENE), Answers([fail("mpa"), ALL], {(stage, 1): refused}), lambda _: None
+        )
         assert (outcome.ended, outcome.selected.t) == (ended, 0)
         with pytest.raises(CallError, match="too long"):
-            refine(merg(), State(SCENE), Answers([ALL], {(stage, 0): refused}), lambda _: None)
+            run_audit_loop(merg(), State(SCENE), Answers([ALL], {(stage, 0): refused}), lambda _: None)
