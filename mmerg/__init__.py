@@ -8,8 +8,8 @@
         agent.respond([("Ana", "I got it!")], speaker="Ben", frames=["ana.jpg"])
     mmerg.load("runs/meld-merg-…", "runs/meld-trace-…").samples
 
-Positional arguments are overrides as on the command line. Keyword arguments are settings: `limit=2` is the override
-"limit=2", and `**{"backbone.concurrency": 4}` sets a nested key. `config_dir` is a folder with your own configs, like
+Settings can be given as texts, like "limit=2", which are overrides as on a command line, or as keyword arguments, like
+`limit=2`, and `**{"backbone.concurrency": 4}` for a nested key. `config_dir` is a folder with your own configs, as for
 `--config-dir`. Errors are MmergErrors, which say what happened, where, and what to do next.
 """
 
