@@ -156,7 +156,7 @@ class LlamaServer(Http):
         params.fit_params = False  # or xllamacpp would silently lower options to fit the memory
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = choose_thread_count(options["threads"])
         try:
-            self._loaded: object = xllamacpp.ServerKind(params)
+            self._loaded: object = xllamacpp.Server(params)
         except RuntimeError as error:
             self._folder.cleanup()
             hint = (
