@@ -18,9 +18,17 @@ AGAIN = "calibrate it again: mmerg audit RUN --calibrate auditor.json"
 
 
 class Auditor(Record):
-    """run: the measured folder. dialogues: the number drawn with `seed`; half of them fitted the checks. model, digest,
-    think: the measured model. fingerprint: of the corpus. prompts: digests of templates, schemas, checks and inputs,
-    named as in a run's identity. labels: calibrates emotions that are read from label probabilities."""
+    """The measured checks of a model.
+
+    Attributes:
+        run: the folder of the measured run.
+        dialogues: how many dialogues were drawn with `seed`; the checks were fitted on half of them.
+        model, digest, think: the measured model, and whether it thinks.
+        fingerprint: of the corpus that the checks were fitted on.
+        prompts: digests of templates, schemas, checks and inputs, named as in a run's identity.
+        checks: by stage.
+        labels: the calibration of emotions that are read from label probabilities.
+    """
 
     run: str = ""
     dialogues: int = 0
@@ -39,12 +47,14 @@ class Auditor(Record):
         return [name for name, check in self.checks.items() if check.form]
 
     def describe(self) -> str:
-        """Describes the check of each stage, and whether there is a loop."""
+        """Describes the check of each stage, and says if there is no audit loop."""
         lines = [
             f"{name}: {check.form} from {check.threshold:.3g}" if check.form else f"{name}: no check, as {check.why}"
             for name, check in self.checks.items()
         ]
-        return "\n".join([*lines, *(["no stage has a check, so runs have no audit loop"] if not self.checked else [])])
+        if not self.checked:
+            lines.append("no stage has a check, so runs have no audit loop")
+        return "\n".join(lines)
 
     def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:
         """Raises ConfigError if the prompts differ from the measured ones."""
@@ -55,14 +65,16 @@ class Auditor(Record):
 
     def check_corpus(self, fingerprint: str, where: str) -> None:
         """Raises ConfigError if the auditor was fitted on gold labels of this corpus."""
-        of_labels = self.labels.fingerprint if self.labels else ""
-        fitted = {"the label frequencies": of_labels, "checks fitted on the labels": self.fingerprint}
-        if own := [name for name, other in fitted.items() if other and other == fingerprint]:
-            what = f"the auditor has {' and '.join(own)} of the evaluated split"
+        fitted_on = {
+            "the label frequencies": self.labels.fingerprint if self.labels else "",
+            "checks fitted on the labels": self.fingerprint,
+        }
+        if leaks := [name for name, corpus in fitted_on.items() if corpus and corpus == fingerprint]:
+            what = f"the auditor has {' and '.join(leaks)} of the evaluated split"
             raise ConfigError(what, where=where, hint="calibrate on another split, for example that of the exemplars")
 
     def check_engine(self, engine: Engine, where: str) -> None:
-        """Raises ConfigError for another model, or another value of `think`."""
+        """Raises ConfigError if the auditor was measured on another model, or with another value of `think`."""
         if engine.digest != self.digest:
             what = f"the auditor was measured on another model: {self.model} {self.digest[:12]}, not {engine.model}"
             raise ConfigError(f"{what} {engine.digest[:12]}", where=where, hint=AGAIN)
@@ -72,20 +84,20 @@ class Auditor(Record):
 
 
 def update_auditor(path: Path, engine: Engine, prompts: Mapping[str, str], **measured: object) -> Auditor:
-    """Merges measurements into the file of the model. Raises ConfigError if the file is no auditor, RunError if it
-    cannot be written."""
-    own = {"model": engine.model, "digest": engine.digest, "think": engine.think, "prompts": dict(prompts)}
+    """Adds measurements to the file. Replaces those of another model. Raises ConfigError if the file is no auditor, and
+    RunError if it cannot be written."""
+    fields = {"model": engine.model, "digest": engine.digest, "think": engine.think, "prompts": dict(prompts)}
     if path.exists():
         before = read_auditor(path)
         if (before.digest, before.think) == (engine.digest, engine.think):
-            own = {**dict(before), "prompts": {**before.prompts, **prompts}}
-    auditor = Auditor.model_validate(own | measured)
+            fields = {**dict(before), "prompts": {**before.prompts, **prompts}}
+    auditor = Auditor.model_validate(fields | measured)
     write_record(path, auditor)
     return auditor
 
 
 def read_auditor(path: Path) -> Auditor:
-    """Raises ConfigError if the file is missing or no auditor."""
+    """Reads an auditor. Raises ConfigError if the file is missing or no auditor."""
     try:
         return read_record(path, Auditor)
     except FileNotFoundError as error:

@@ -1,6 +1,6 @@
-"""The identity of a run: digests of everything that affects its results, by name in the manifest:
+"""The identity of a run: digests of everything that affects its results. Their names in the manifest are
 
-    config          the settings, without those below
+    config          the settings, except for those below
     corpus, clips   the files of the corpus; the names and sizes of its clips
     engine          backend, server version, model, its digest and load options
     prompt NAME     a template that the system can render
@@ -10,13 +10,14 @@
     auditor         measured checks of stages (auditor.json)
     source SYMBOL, memory SYMBOL    the corpus of exemplars, and the memory made from it
 
-Not part of the identity: settings marked RUNTIME_ONLY (hosts, cache, limit, …), folders of files, settings without
-effect (frames if no agent sees any), the order of unordered lists, versions of packages, and the commit. The sessions
-of a manifest have these.
+Not part of the identity are settings marked RUNTIME_ONLY (hosts, cache, limit, …), the folders of files, settings
+without effect (such as those of frames if no agent sees any), the order of unordered lists, the versions of packages,
+and the commit. The sessions of a manifest record these.
 
-The name of a run's folder ends in eight digits of the parts known before the first call: all but clips, engine and
-memories. A run continues in its folder only if all parts are equal. The reply cache uses the digest of a request and
-the engine instead (`mmerg.backends.cache`)."""
+The name of a run's folder ends with eight digits, computed from the parts that are known before the first call: all but
+clips, engine and memories. A run continues in its folder only if all parts are equal. The reply cache does not use the
+identity, but digests of the request and the engine (`mmerg.backends.cache`).
+"""
 
 import copy
 import hashlib
@@ -42,18 +43,18 @@ from mmerg.systems.system import System
 Digests = dict[str, str]  # keyed by the names above
 CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", "auditor"
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
-_PARTS = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # files of these names get that of their folder
-KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # known once clips are listed and a server has replied
+_RESERVED = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # a file with such a name also gets its folder's name
+KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # known once the clips are listed and a server has responded
 RUNTIME_KEYS = tuple(
     dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME_ONLY))
 )
-_PLACES = (  # of these paths only the last name counts
+_PLACES = (  # only the last name of these paths affects the identity
     *paths_marked(RunSettings, PLACE),
     *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
     "judge.prompts",  # the templates have digests
 )
-_CODE = re.compile(r"/.*\.py:\w+")  # a name in a user's file, which has a digest
-_EMBEDDER = re.compile(r"sources\.[^.]+\.embedder")  # the same settings as memory.embedder
+_CODE = re.compile(r"/.*\.py:\w+")  # a class or function in a user's file, which has a digest
+_EMBEDDER = re.compile(r"sources\.[^.]+\.embedder")  # has the settings of memory.embedder
 _SEM = "mmerg.sources.sem.Sem"
 _NO_MEMORY = ("mmerg.sources.situation.Situation", _SEM)  # any other source may need the corpus for exemplars
 _NO_EXEMPLARS = {"top_k": 0}
@@ -63,33 +64,42 @@ def digest_run(
     settings: Plain,
     corpus: str,
     system: System,
-    of_system: Digests,
+    system_parts: Digests,
     sources: Mapping[str, object],
     readers: Mapping[str, object],
 ) -> Digests:
-    """The parts of a run's identity known before the first call. corpus: its fingerprint. of_system: its
-    `digest_system`. readers: by symbol, the source or embedder that reads the files in a source's settings. Raises
-    ConfigError if a user's class has no digest and no file."""
-    plain, files = copy.deepcopy(settings), dict(of_system)
-    nodes, given = plain["system"]["stages"], plain["sources"]
+    """Computes the parts of a run's identity that are known before the first call.
+
+    Args:
+        settings: the settings of the run.
+        corpus: the fingerprint of the corpus.
+        system: the system.
+        system_parts: the result of `digest_system`.
+        sources: by symbol.
+        readers: by symbol, the source or embedder that reads the files named in the source's settings.
+
+    Raises ConfigError if a user's class has neither a digest nor a file.
+    """
+    plain, parts = copy.deepcopy(settings), dict(system_parts)
+    nodes, source_nodes = plain["system"]["stages"], plain["sources"]
     if system.auditor:
         nodes = {**nodes, system.auditor.name: plain["system"]["auditor"]}
     for agent in system.agents:
         if agent.function:
-            nodes[agent.name]["function"] = name_files(nodes[agent.name]["function"], agent.function, files)
+            nodes[agent.name]["function"] = name_files(nodes[agent.name]["function"], agent.function, parts)
     if isinstance(plain["system"]["loop"], dict):
-        plain["system"]["loop"] = name_files(plain["system"]["loop"], system.loop, files)
+        plain["system"]["loop"] = name_files(plain["system"]["loop"], system.loop, parts)
     if plain.get("auditor"):
-        files[AUDITOR] = compute_sha256(Path(plain["auditor"]))
+        parts[AUDITOR] = compute_sha256(Path(plain["auditor"]))
     for symbol, reader in readers.items():
-        given[symbol] = name_files(given[symbol], reader, files)
+        source_nodes[symbol] = name_files(source_nodes[symbol], reader, parts)
     for symbol, source in sources.items():
-        _add_code(files, f"{SOURCE}{symbol}", source)
-    return {CONFIG: digest_settings(plain), CORPUS: corpus, **files, **_sizes(plain)}
+        _add_code(parts, f"{SOURCE}{symbol}", source)
+    return {CONFIG: digest_settings(plain), CORPUS: corpus, **parts, **_read_model_sizes(plain)}
 
 
 def digest_system(system: System, templates: Mapping[str, str]) -> Digests:
-    """The parts for a system: templates, output schemas, and the user's classes and functions."""
+    """Computes the parts of a system: its templates, output schemas, and the user's classes and functions."""
     digests = {f"{PROMPT}{name}": _sha256(text) for name, text in templates.items()}
     for agent in system.agents:
         if agent.output:
@@ -109,12 +119,12 @@ def digest_system(system: System, templates: Mapping[str, str]) -> Digests:
 
 
 def combine_digests(digests: Mapping[str, str]) -> str:
-    """One SHA-256 (hex) for several digests."""
+    """The SHA-256 (hex) of several digests."""
     return _sha256(json.dumps(digests, sort_keys=True))
 
 
 def serialize_engine(engine: Engine) -> str:
-    """The engine's part of an identity."""
+    """The engine as a part of an identity."""
     return json.dumps(engine.model_dump(mode="json"), sort_keys=True)
 
 
@@ -122,17 +132,16 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _sizes(settings: Plain) -> Digests:
-    """The sizes of the model's files, as different files may share a name."""
+def _read_model_sizes(settings: Plain) -> Digests:
+    """The sizes of the model's files in bytes, as different files may have the same name."""
     files = [Path(str(get_path(settings, f"backbone.{key}") or "")) for key in ("gguf", "mmproj")]
     return {file.name: str(file.stat().st_size) for file in files if file.is_file()}
 
 
 def _add_code(digests: Digests, name: str, thing: object) -> None:
-    """Adds a class or function: its `digest` under `name`, else the SHA-256 of its file under the file's name."""
-    own = _own_digest(thing)
-    if own:
-        digests[name] = own
+    """Adds a class or function: its `digest` under `name`, or else the SHA-256 of its file under the file's name."""
+    if digest := _get_digest(thing):
+        digests[name] = digest
         return
     try:
         _add_file(digests, Path(inspect.getsourcefile(unwrap_callable(thing)) or ""))
@@ -143,47 +152,47 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
 
 
 def _add_file(digests: Digests, file: Path) -> str:
-    """Adds the SHA-256 of a file, and returns its key: the file's name, with its folder's for a second file of that
-    name. Raises OSError."""
+    """Adds the SHA-256 of a file, and returns its key: the file's name, with its folder's name for a second file of
+    that name. Raises OSError."""
     digest = compute_sha256(file)
-    free = file.name not in _PARTS and digests.get(file.name, digest) == digest
-    name = file.name if free else f"{file.parent.name}/{file.name}"
+    is_free = file.name not in _RESERVED and digests.get(file.name, digest) == digest
+    name = file.name if is_free else f"{file.parent.name}/{file.name}"
     digests[name] = digest
     return name
 
 
 def name_files(node: object, reader: object, digests: Digests) -> object:
-    """The settings of `reader` with only the last name of each path. Adds the files' digests, unless `reader` has a
-    `digest`."""
-    own = bool(_own_digest(reader))
+    """Shortens each path in the settings of `reader` to its last name. Adds the digests of the files to `digests`,
+    unless `reader` has a `digest` itself."""
+    has_digest = bool(_get_digest(reader))
 
-    def named(node: object) -> object:
+    def shorten(node: object) -> object:
         if isinstance(node, dict):
-            return {key: named(inner) for key, inner in node.items()}
+            return {key: shorten(inner) for key, inner in node.items()}
         if isinstance(node, list):
-            return [named(inner) for inner in node]
+            return [shorten(inner) for inner in node]
         if not isinstance(node, str) or not ("/" in node or Path(node).suffix):
-            return node  # a word, even if the working directory has a file of that name
+            return node  # no path, even if the working directory has a file of that name
         file, in_file, name = node.rpartition(".py:")
         try:
             path = Path(f"{file}.py" if in_file else node).expanduser()
-            if own:
+            if has_digest:
                 return path.name if not in_file and path.is_absolute() and path.exists() else node
             return _add_file(digests, path) + (in_file and f":{name}")
-        except (OSError, ValueError, RuntimeError):  # no file: too long, a null byte, an unknown home
+        except (OSError, ValueError, RuntimeError):  # no file: the text is too long, or has a null byte or unknown user
             return node
 
-    return named(node)
+    return shorten(node)
 
 
-def _own_digest(thing: object) -> str:
+def _get_digest(thing: object) -> str:
     """The attribute `digest`; "" if there is none."""
     digest = getattr(thing, "digest", None)
     return digest if isinstance(digest, str) else ""
 
 
 def get_runtime_settings(plain: Plain) -> Plain:
-    """The RUNTIME_KEYS in a resolved config, by dotted path. Each start of a run records them."""
+    """The values of the RUNTIME_KEYS in a resolved config, by dotted path. Each start of a run records them."""
     return {path: value for path in RUNTIME_KEYS if (value := get_path(plain, path)) is not None}
 
 
@@ -197,17 +206,17 @@ def replace_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
 
 
 def digest_settings(plain: Mapping[str, object]) -> str:
-    """SHA-256 (hex) of the settings in a resolved config that affect results."""
+    """The SHA-256 (hex) of the settings that affect results in a resolved config."""
     return _sha256(json.dumps(canonicalize(plain), sort_keys=True))
 
 
-def canonicalize(plain: Mapping[str, object], *but_for: str) -> Plain:
-    """The settings that affect results, in canonical form, without the dotted paths `but_for`. A missing setting counts
-    as off, for imported replies."""
-    kept: Plain = _without_folders(plain)
-    for part, settle in (("protocol", _canonical_protocol), ("system", _canonical_system)):
+def canonicalize(plain: Mapping[str, object], *ignored: str) -> Plain:
+    """The settings that affect results, in canonical form, without those at the dotted paths `ignored`. A missing
+    setting counts as off, since imported replies lack many."""
+    kept: Plain = _remove_folders(plain)
+    for part, canonicalize_part in (("protocol", _canonicalize_protocol), ("system", _canonicalize_system)):
         if isinstance(kept.get(part), dict):
-            settle(kept[part])
+            canonicalize_part(kept[part])
     stages = get_path(kept, "system.stages")
     agents = [*(stages.values() if isinstance(stages, dict) else ()), get_path(kept, "system.auditor")]
     seen = {symbol for agent in agents for symbol in get_path(agent, "sees") or ()}
@@ -215,11 +224,12 @@ def canonicalize(plain: Mapping[str, object], *but_for: str) -> Plain:
     if seen_by == "none" or (seen_by == "paper" and seen and "V" not in seen):
         kept["frames"] = {"seen_by": "none"}
     sources = kept.get("sources") or {}
-    kept["sources"] = {name: _canonical_source(node) for name, node in sources.items() if node and name in seen}
-    needs_memory = [one for one in kept["sources"].values() if one != _NO_EXEMPLARS]
-    if all(get_path(one, "_target_") in _NO_MEMORY for one in needs_memory) and isinstance(kept.get("dataset"), dict):
+    kept["sources"] = {name: _canonicalize_source(node) for name, node in sources.items() if node and name in seen}
+    active = [source for source in kept["sources"].values() if source != _NO_EXEMPLARS]
+    needs_memory = any(get_path(source, "_target_") not in _NO_MEMORY for source in active)
+    if not needs_memory and isinstance(kept.get("dataset"), dict):
         kept["dataset"]["memory"] = None
-    for path in ("memory", "sem", *but_for):  # memory and sem: other settings refer to them
+    for path in ("memory", "sem", *ignored):  # sources refer to memory and sem
         above, _, last = path.rpartition(".")
         node = get_path(kept, above) if above else kept
         if isinstance(node, dict):
@@ -227,26 +237,26 @@ def canonicalize(plain: Mapping[str, object], *but_for: str) -> Plain:
     return kept
 
 
-def _without_folders(node: Any, path: str = "") -> Any:
-    """A copy without runtime settings, folders of files, and the root of the corpus, which has a digest."""
+def _remove_folders(node: Any, path: str = "") -> Any:
+    """A copy without runtime settings, the folders of files, and the root of the corpus, which has a digest."""
     of_corpus = path.split(".", maxsplit=1)[0] == "dataset"
     if isinstance(node, Mapping):
         above = f"{_EMBEDDER.sub('memory.embedder', path)}." if path else ""
         return {
-            key: _without_folders(value, above + key)
+            key: _remove_folders(value, above + key)
             for key, value in node.items()
             if above + key not in RUNTIME_KEYS
-            and not (of_corpus and key == "root" and not isinstance(value, dict))  # a class may have one
+            and not (of_corpus and key == "root" and not isinstance(value, dict))  # a class may have a dict as `root`
         }
     if isinstance(node, list | tuple):
-        return [_without_folders(value, path) for value in node]
+        return [_remove_folders(value, path) for value in node]
     is_place = of_corpus or path in _PLACES or (isinstance(node, str) and _CODE.fullmatch(node))
     if is_place and isinstance(node, str) and node.startswith("/"):
         return os.path.basename(os.path.normpath(node))  # noqa: PTH119
     return node
 
 
-def _canonical_protocol(protocol: Plain) -> None:
+def _canonicalize_protocol(protocol: Plain) -> None:
     protocol.pop("name", None)
     if protocol.get("sample") is None:
         protocol.pop("seed", None)
@@ -254,9 +264,9 @@ def _canonical_protocol(protocol: Plain) -> None:
         protocol["emotions"] = sorted(set(protocol["emotions"]))
 
 
-def _canonical_system(system: Plain) -> None:
-    system.pop("label_sets", None)  # the dataset has the chosen one
-    system.pop("prompts", None)  # the templates have digests of their own
+def _canonicalize_system(system: Plain) -> None:
+    system.pop("label_sets", None)  # the settings of the dataset have the chosen one
+    system.pop("prompts", None)  # the templates have digests
     without = system["without"] = sorted(set(system.get("without") or ()))
     if isinstance(stages := system.get("stages"), dict):
         system["stages"] = {name: stage for name, stage in stages.items() if name not in without}
@@ -267,9 +277,9 @@ def _canonical_system(system: Plain) -> None:
             system.pop(idle, None)
 
 
-def _canonical_source(node: Plain) -> Plain:
-    """A source without settings that have no effect. The embedder of a small empathetic model is omitted, as the
-    model's digest covers it."""
+def _canonicalize_source(node: Plain) -> Plain:
+    """The settings of a source that have an effect. Omits the embedder of a small empathetic model, which the model's
+    digest covers."""
     if get_path(node, "top_k") == 0:
         return dict(_NO_EXEMPLARS)
     if get_path(node, "_target_") != _SEM:

@@ -21,7 +21,8 @@ Status = Literal["audited", "unaudited", "lost", "no auditor", "idle", "finished
 
 @dataclass
 class Call:
-    """A call with its number in the sample, from 1. refused: why its reply is invalid. cleaned: removals from it."""
+    """A call, with its number in the sample from 1. refused: why its reply is invalid. cleaned: what was removed from
+    it."""
 
     number: int
     event: events.Called
@@ -31,7 +32,7 @@ class Call:
 
 @dataclass
 class Step:
-    """The events of a stage or the auditor in a pass. verdict: of a judge."""
+    """The events of a stage, of the auditor, or of a judge in one pass."""
 
     supplied: list[events.Supplied] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -42,8 +43,16 @@ class Step:
 
 @dataclass
 class Pass:
-    """Pass t. rerun: why it started; None for a first or independent pass. steps: by stage, in order. outputs: by
-    symbol, first those of the previous pass that remain. views: of the stage that runs again."""
+    """The events of pass t.
+
+    Attributes:
+        t: its number, from 0.
+        rerun: why it started; None for the first pass and for independent ones.
+        steps: by stage, in order.
+        outputs: by symbol; first those that remain from the pass before.
+        audited, unaudited, lost: how it ended.
+        views: of the stage that ran again.
+    """
 
     t: int
     rerun: events.Rerun | None = None
@@ -56,11 +65,11 @@ class Pass:
 
     @property
     def supplied(self) -> list[events.Supplied]:
-        """Of all steps."""
+        """The source outputs of all steps."""
         return [event for step in self.steps.values() for event in step.supplied]
 
     def at(self, place: str) -> Any:
-        """The output at a path such as "e.emotion" or "R"; None if there is none."""
+        """The output at a place such as "R", or its field, such as "e.emotion"; None if there is none."""
         symbol, _, name = place.partition(".")
         output = self.outputs[symbol].output if symbol in self.outputs else None
         return output.get(name) if name and isinstance(output, Mapping) else output
@@ -72,8 +81,13 @@ class Pass:
 
 
 class SampleTrace:
-    """started, frames, selected, failed: the event, if there is one yet. passes: by t, in order. calls: of all
-    passes."""
+    """The trace of a sample.
+
+    Attributes:
+        started, frames, selected, failed: the event, if there has been one.
+        passes: by number, in order.
+        calls: of all passes.
+    """
 
     def __init__(self, emitted: Iterable[events.Event] = ()) -> None:
         self.started: events.SampleStarted | None = None
@@ -144,7 +158,7 @@ class SampleTrace:
 
     @property
     def supplied(self) -> list[events.Supplied]:
-        """Of all passes."""
+        """The source outputs of all passes."""
         return [event for this in self.passes.values() for event in this.supplied]
 
     @property
@@ -154,8 +168,8 @@ class SampleTrace:
 
     @property
     def repeated(self) -> dict[int, str]:
-        """The finished passes with the same outputs as the previous pass, and the stage from which each started.
-        {2: "mpa"}: pass 2 started from mpa and gave the outputs of pass 1.
+        """The finished passes with the same outputs as the pass before, and the stage from which each started. For
+        example, {2: "mpa"}: pass 2 started from mpa and gave the same outputs as pass 1.
 
         MERG's loop continues then: by arXiv 2604.18988, section 3, only a passed audit or the last pass ends it.
         """
@@ -167,7 +181,7 @@ class SampleTrace:
         }
 
     def status(self, this: Pass) -> Status:
-        """How a pass ended; "failed" if the sample failed before."""
+        """How a pass ended; "failed" if the sample failed before that."""
         if this.audited:
             return "audited"
         if this.unaudited or this.lost:
@@ -180,11 +194,11 @@ class SampleTrace:
 
     @property
     def why(self) -> str:
-        """Why the pass was selected and the loop ended; "" before."""
+        """Why the pass was selected and why the loop ended; "" if they have not yet."""
         return describe_selection(self.selected, self.checks) if self.selected else ""
 
     def rank(self, t: int) -> str:
-        """The rank of pass t; "" if checks decide."""
+        """The rank of pass t; "" if checks decide, or if it has none."""
         ranked = self.selected and not self.checks and t in self.selected.ranks
         return describe_rank(self.selected, t) if self.selected and ranked else ""
 
@@ -195,7 +209,8 @@ def _repeats(output: events.Produced, before: Pass) -> bool:
 
 
 def describe_selection(selected: Selected, checks: Sequence[str]) -> str:
-    """Describes why the pass was selected, and why the loop ended. checks: their names; [] without audits."""
+    """Describes why the pass was selected and why the loop ended. checks: the names of the checks; [] without
+    audits."""
     t, ended = selected.t, LOOP_ENDS.get(selected.ended, selected.ended)
     if t not in selected.ranks:
         return f"Pass {t} is the only one: {ended}"
@@ -203,12 +218,12 @@ def describe_selection(selected: Selected, checks: Sequence[str]) -> str:
 
 
 def describe_rank(selected: Selected, t: int) -> str:
-    """The rank of pass t: its points, or the votes for its emotion and its likelihood."""
+    """Describes the rank of pass t: its points, or the votes for its emotion and its mean log-probability."""
     first, *rest, _ = selected.ranks[t]
     candidates = selected.ended in BEST_OF_N
-    counted = f"{first:g} {'vote' if candidates else 'point'}{'s' * (first != 1)}"
-    likely = "".join(f", mean log-probability {value:.4g}" for value in rest) if candidates else ""
-    return f"{counted}{likely}".replace("-", "−").replace("log−", "log-")
+    points = f"{first:g} {'vote' if candidates else 'point'}{'s' * (first != 1)}".replace("-", "−")
+    logprobs = [f", mean log-probability {f'{value:.4g}'.replace('-', '−')}" for value in rest] if candidates else []
+    return points + "".join(logprobs)
 
 
 def _describe_choice(selected: Selected, checks: Sequence[str]) -> str:
@@ -227,7 +242,8 @@ def _describe_choice(selected: Selected, checks: Sequence[str]) -> str:
         reason = f"{' and '.join(failed)} failed" if failed else passed
         return f"is the only one {'audited' if checks else 'ranked'}: {reason}"
     second = max(others, key=lambda other: others[other])
-    decided = next(at for at, (one, two) in enumerate(zip(ranks[t], others[second], strict=True)) if one != two)
+    pairs = zip(ranks[t], others[second], strict=True)
+    decided = next(place for place, (first, other) in enumerate(pairs) if first != other)
     if decided == len(ranks[t]) - 1:  # only −t differs
         equal = "is as likely" if selected.ended in BEST_OF_N else "has as many points"
         return f"won: pass {second} {'passed the same checks' if checks else equal}, and the earlier pass wins"
