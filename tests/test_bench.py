@@ -1,4 +1,4 @@
-"""`bench` as a whole: the same subset for all, what is missing is named, seeds, one table with speed and memory."""
+"""The command `bench`: the same samples for all backbones, missing models, and one table with speed and memory."""
 
 import csv
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from tests.test_run import DIALOGUES, corpus_in
 MODELS = ("qwen2.5vl:7b", "gemma3:12b", "own/model:1b")
 TWO = ("qwen2.5vl:7b", "gemma3-12b")
 QUICK = ("system.without=[mpa,caef,psp,gra]", "memory=none", "frames=none")
-SHORT = ("system.without=[mpa,psp,gra]", *QUICK[1:])  # a call for the emotion, a call for the reply
+SHORT = ("system.without=[mpa,psp,gra]", *QUICK[1:])  # one call for the emotion, one for the reply
 
 Table = dict[str, dict[str, dict[str, str]]]
 
 
 def read_table(file: Path) -> Table:
-    """The rows of the CSV by what the run is called and by metric."""
+    """Reads the rows of the CSV file, by the name of the row and by metric."""
     table: Table = {}
     with file.open(encoding="utf-8", newline="") as rows:
         for row in csv.DictReader(rows):
@@ -32,7 +32,7 @@ def read_table(file: Path) -> Table:
 
 
 class Bencher:
-    """Runs the command on one corpus and one folder of runs, and reads its table."""
+    """Runs the command, always with the same corpus and folder of runs, and reads its table."""
 
     def __init__(self, folder: Path, host: str) -> None:
         self.file = folder / "bench.csv"
@@ -40,23 +40,24 @@ class Bencher:
         hosts = f"backend.hosts=[{host}]"
         self.settings = [*SHORT, f"runs={self.runs}", f"dataset.root={corpus_in(folder)}", hosts]
 
-    def __call__(self, *words: str, n: int = 3) -> int:
+    def __call__(self, *arguments: str, n: int = 3) -> int:
         self.file.unlink(missing_ok=True)
         table = ["--format", "csv", "--out", str(self.file), "--resamples", "20"]
-        return main(["--dataset", "folder", "--n", str(n), *table, *self.settings, *words])
+        return main(["--dataset", "folder", "--n", str(n), *table, *self.settings, *arguments])
 
     @property
     def table(self) -> Table:
         return read_table(self.file)
 
     def run(self, name: str) -> Path:
+        """The run folder of a row."""
         return self.runs / self.table[name]["acc"]["run"]
 
 
 @pytest.fixture
 def server() -> Iterator[ScriptedOllama]:
-    with scripted_ollama(answer=merg_answer, models=MODELS, on_gpu=0.75) as made:
-        yield made
+    with scripted_ollama(answer=merg_answer, models=MODELS, on_gpu=0.75) as running_server:
+        yield running_server
 
 
 @pytest.fixture
@@ -64,40 +65,42 @@ def bench(tmp_path: Path, server: ScriptedOllama) -> Bencher:
     return Bencher(tmp_path, server.url)
 
 
-def test_all_run_the_same_subset_and_another_name_adds_a_row(
+def test_all_backbones_get_the_same_samples_and_a_new_one_adds_a_row(
     bench: Bencher, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert bench("--backbones", *TWO) == 0
-    found, calls = bench.table, server.calls
-    assert list(found) == ["qwen2.5vl-7b", "gemma3-12b"]
-    first, second = (list(read_results(bench.run(name))) for name in found)
+    table, calls = bench.table, server.calls
+    assert list(table) == ["qwen2.5vl-7b", "gemma3-12b"]
+    first, second = (list(read_results(bench.run(name))) for name in table)
     assert first == second
     assert len(first) == 3 < DIALOGUES
-    for row in found.values():
+    for row in table.values():
         assert row["acc"]["low"]
         assert {row[name]["n"] for name in ("acc", "seconds", "seconds_p95", "reply_tok_s", "prompt_tok_s")} == {"3"}
         assert (float(row["memory_gib"]["value"]), float(row["on_cpu"]["value"])) == (SIZE / 2**30, 25.0)
-    told = capsys.readouterr().out
-    assert f"{calls} calls made, 0 reused" in told
-    assert "mmerg compare" in told
+    output = capsys.readouterr().out
+    assert f"{calls} calls made, 0 reused" in output
+    assert "mmerg compare" in output
     assert bench("--backbones", *TWO, MODELS[2]) == 0
-    assert list(bench.table) == [*found, MODELS[2]]
-    assert {name: bench.table[name] for name in found} == found  # what was measured stays
+    assert list(bench.table) == [*table, MODELS[2]]
+    assert {name: bench.table[name] for name in table} == table  # earlier results stay
     assert server.calls == calls * 3 / 2
 
 
-def test_a_backbone_that_is_not_pulled_is_named_and_skipped(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_backbone_that_is_not_pulled_is_reported_and_skipped(
+    bench: Bencher, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert bench("--backbones", "llava:13b", *TWO[:1]) == 0
     assert list(bench.table) == ["qwen2.5vl-7b"]
-    told = capsys.readouterr().out
-    assert "not run: llava-13b: " in told
-    assert "ollama pull llava:13b" in told
+    output = capsys.readouterr().out
+    assert "not run: llava-13b: " in output
+    assert "ollama pull llava:13b" in output
     assert bench("--backbones", "llava:13b") == 2
     assert "ollama pull llava:13b" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("arguments", "message"),
     [
         (("--resamples", "0"), "resamples is 0"),
         (("--backbones", *TWO, "limt=3"), "did you mean limit?"),
@@ -105,10 +108,10 @@ def test_a_backbone_that_is_not_pulled_is_named_and_skipped(bench: Bencher, caps
     ],
 )
 def test_errors_come_before_the_first_run(
-    wrong: tuple[str, ...], told: str, bench: Bencher, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], message: str, bench: Bencher, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert bench(*wrong) == 2
-    assert capsys.readouterr().err.count(told) == 1
+    assert bench(*arguments) == 2
+    assert capsys.readouterr().err.count(message) == 1
     assert server.calls == 0
 
 
@@ -133,9 +136,9 @@ def test_a_real_server_with_two_models(ollama_host: str, tmp_path: Path, capsys:
     names = ("--backbones", *models, "gemma3:12b", "--n", "2", "--format", "csv", "--out", f"{tmp_path}/bench.csv")
     assert main([*names, *settings, "backbone.load.num_ctx=4096"]) == 1  # samples fail
     assert "ollama pull gemma3:12b" in capsys.readouterr().out
-    found = read_table(tmp_path / "bench.csv")
-    assert list(found) == models
-    for row in found.values():
+    table = read_table(tmp_path / "bench.csv")
+    assert list(table) == models
+    for row in table.values():
         assert float(row["prompt_tok_s"]["value"]) > 0
         assert float(row["reply_tok_s"]["value"]) > 0
         assert float(row["memory_gib"]["value"]) > 1 / 1024
