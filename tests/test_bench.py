@@ -87,9 +87,7 @@ def test_all_backbones_get_the_same_samples_and_a_new_one_adds_a_row(
     assert server.calls == calls * 3 / 2
 
 
-def test_a_backbone_that_is_not_pulled_is_reported_and_skipped(
-    bench: Bencher, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_backbone_is_reported_and_skipped(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("--backbones", "llava:13b", *TWO[:1]) == 0
     assert list(bench.table) == ["qwen2.5vl-7b"]
     output = capsys.readouterr().out

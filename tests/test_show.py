@@ -27,8 +27,8 @@ TURNS = [
 
 
 class Answers:
-    """Valid replies; but the first plan fails its audit, no plan of a dialogue that is ILL can be read, and no audit of
-    one that is MUTE."""
+    """Gives valid replies, with three exceptions: the first plan fails its audit, plans of the dialogue ILL cannot be
+    read, and audits of the dialogue MUTE cannot be read."""
 
     def __init__(self) -> None:
         self.plans = 0
@@ -46,7 +46,7 @@ class Answers:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three samples: one that is run again from its plan, one that fails, and one whose audits cannot be read."""
+    """A run of three samples: one is rerun from its plan, one fails, and the audit of one cannot be read."""
     data = tmp_path_factory.mktemp("show")
     numbered(data / "one.avi", 20, "MJPG")
     (data / "bad.avi").write_bytes(b"no video")
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def test_the_trace_of_a_sample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_trace_of_a_sample_shows_its_passes_in_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder), "story/4"]) == 0
     shown = capsys.readouterr().out
     result = read_results(folder)["story/4"]
@@ -99,15 +99,16 @@ def test_the_trace_of_a_sample(folder: Path, capsys: pytest.CaptureFixture[str])
         "SECRET words",
         "emotion: sadness",
     ]
-    place = 0
+    end = 0
     for part in order:
-        found = shown.find(part, place)
-        assert found >= 0, f"{part!r} is not there after {shown[max(0, place - 200) : place]!r}\n{shown}"
-        place = found + len(part)
-    assert (result.selected_pass, str(result.response) in shown) == (1, True)
+        start = shown.find(part, end)
+        assert start >= 0, f"{part!r} is missing after {shown[max(0, end - 200) : end]!r}\n{shown}"
+        end = start + len(part)
+    assert result.selected_pass == 1
+    assert str(result.response) in shown
 
 
-def test_prompts_are_optional(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prompts_are_shown_only_on_request(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(folder), "story/4"])
     without = capsys.readouterr().out
     assert len(re.findall(r"cost: \d+ \+ \d+ tokens, \d+\.\d\d s, on http://127", without)) == 8
@@ -124,7 +125,9 @@ def test_prompts_are_optional(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert "SECRET" not in before_the_reveal
 
 
-def test_a_failed_sample_and_an_unreadable_audit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_sample_and_an_unreadable_audit_are_explained(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([str(folder), "ill/2"]) == 0
     shown = capsys.readouterr().out
     story = yaml.safe_load(shown)
@@ -141,7 +144,7 @@ def test_a_failed_sample_and_an_unreadable_audit(folder: Path, capsys: pytest.Ca
     assert story["selected"] == "Pass 0 is the only one: an audit could not be read"
 
 
-def test_the_table_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_shown_as_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder)]) == 0
     shown = capsys.readouterr().out
     assert f"{folder}: qwen2.5vl:7b on ollama 0.24.0" in shown.replace("\n", "")
@@ -152,7 +155,7 @@ def test_the_table_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert re.search(r"│ schema_invalid │ +1 │ ill/2: Invalid JSON", shown)
 
 
-def test_an_unknown_sample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_sample_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder), "story/9"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -1,4 +1,4 @@
-"""What the pages beside it name: classes of a user, who knows mmerg from outside."""
+"""A user's classes, which the configs in this folder name."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,23 +21,23 @@ class Label(BaseModel):
 
 
 class Classifier:
-    """Answers a stage: the emotion of the last turn that has the word."""
+    """Computes the output of a stage: the first label, and the last turn that contains `word`."""
 
     def __init__(self, word: str, answer: Any = None) -> None:
         self.word, self.answer = word, answer
 
-    def __call__(self, asked: StageInput) -> object:
+    def __call__(self, stage: StageInput) -> object:
         if self.answer == "raise":
             raise KeyError("no such weight")
         if self.answer is not None:
             return self.answer
-        turns: Any = asked.inputs["D"]
-        found = [turn.number for turn in turns if self.word in turn.text] or [1]
-        return {"emotion": asked.labels[0], "turn": found[-1]}
+        turns: Any = stage.inputs["D"]
+        numbers = [turn.number for turn in turns if self.word in turn.text] or [1]
+        return {"emotion": stage.labels[0], "turn": numbers[-1]}
 
 
 class Facts:
-    """Supplies a line of a file a sample, and the emotion that the asking stage was given."""
+    """Supplies a line of a file per sample, and the forecast that the stage sees."""
 
     def __init__(self, file: str) -> None:
         self.lines = Path(file).expanduser().read_text(encoding="utf-8").splitlines()
@@ -63,6 +63,6 @@ class Feedback(BaseModel):
 
 
 def twice(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """A loop: two passes, the second of which is taken."""
+    """A loop of two passes that selects the second."""
     passes = [Pass(t, complete(system, state, ask, emit, t), score=(t,)) for t in (0, 1)]
     return finish(state.scene.id, passes, "two passes", "lexicographic", emit)

@@ -1,4 +1,4 @@
-"""The error of `only_failed=true` for a run that does not exist. Whole commands: see test_run.py."""
+"""The error of `only_failed=true` for a run that does not exist. tests/test_run.py tests the command."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,17 +14,19 @@ CONFIG: dict[str, Any] = make_manifest([]).settings
 IDENTITY = {part: digest for part, digest in make_manifest([]).identity.items() if part not in ("clips", "engine")}
 
 
-def refusal(runs: Path, identity: Mapping[str, str], **changes: Any) -> str:
-    with pytest.raises(ConfigError) as caught:
+def get_refusal(runs: Path, identity: Mapping[str, str], **changes: Any) -> str:
+    with pytest.raises(ConfigError) as error:
         refuse_new(CONFIG | changes, {**IDENTITY, **identity}, runs / "demo-merg-small-00000000")
-    return caught.value.what
+    return error.value.what
 
 
 def test_the_most_similar_run_is_named_with_its_differences(tmp_path: Path) -> None:
     build_run(tmp_path / "demo-merg-small-11111111", [], config={"seed": 1, "frames": {"seen_by": "all"}})
     build_run(tmp_path / "demo-merg-small-22222222", [], config={"seed": 2})
     build_run(tmp_path / "demo-merg-other-33333333", [])
-    assert refusal(tmp_path, {"config": "other"}, seed=5).endswith("compared with demo-merg-small-22222222, seed 2 → 5")
+    assert get_refusal(tmp_path, {"config": "other"}, seed=5).endswith(
+        "compared with demo-merg-small-22222222, seed 2 → 5"
+    )
 
 
 def test_changed_files_are_named(tmp_path: Path) -> None:
@@ -32,4 +34,4 @@ def test_changed_files_are_named(tmp_path: Path) -> None:
     elsewhere = {"name": "demo", "root": "/two"}
     files = {"corpus": "ab", "prompt mpa.j2": "ab", "mine_parts.py": "ab"}
     changed = "11111111, the corpus's files changed; prompt mpa.j2 changed; mine_parts.py is new"
-    assert refusal(tmp_path, files, dataset=elsewhere).endswith(changed)
+    assert get_refusal(tmp_path, files, dataset=elsewhere).endswith(changed)
