@@ -112,10 +112,8 @@ def as_unchanged(text: str) -> tuple[Span, ...]:
 
 
 def diff(old: str, new: str) -> tuple[Span, ...]:
-    """Returns the words that were added to and removed from `old`. White space is ignored.
-
-    Texts that are long or share few words are replaced as a whole.
-    """
+    """Returns the words that were added to and removed from `old`. White space is ignored. Texts that are long or share
+    few words are replaced as a whole."""
     if old.split() == new.split():
         return (Span("same", new),) if new else ()
     before, after = _WORD.findall(old), _WORD.findall(new)

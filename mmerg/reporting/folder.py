@@ -25,10 +25,8 @@ MARKER = ".mmerg-report"
 
 @contextmanager
 def report_folder(path: Path) -> Iterator[ReportFolder]:
-    """Puts a report at `path` if the block succeeds.
-
-    Raises RunError if a file cannot be written, or if the folder holds files that do not belong to a report.
-    """
+    """Puts a report at `path` if the block succeeds. Raises RunError if a file cannot be written, or if the folder
+    holds files that do not belong to a report."""
     place = path.resolve()
     with wrap_os_errors(path):
         make_private_folder(place.parent)

@@ -18,11 +18,8 @@ OUTCOMES: dict[Outcome, str] = {
 
 
 def classify_outcome(result: Result) -> Outcome:
-    """Returns the outcome of a sample.
-
-    It is "replied" if another system wrote the reply, so that no pass is known, and "candidate" if the passes were
-    independent.
-    """
+    """Returns the outcome of a sample. It is "replied" if another system wrote the reply, so that no pass is known, and
+    "candidate" if the passes were independent."""
     if not result.ok:
         return "failed"
     if not result.passes:
@@ -35,10 +32,8 @@ def classify_outcome(result: Result) -> Outcome:
 
 
 def list_outcomes(present: Collection[Outcome]) -> dict[Outcome, str]:
-    """Returns the outcomes that a page counts, with their titles.
-
-    They are those present, and failures. A page with runs of mmerg also has the outcomes of passes.
-    """
+    """Returns the outcomes that a page counts, with their titles. They are those present, and failures. A page with
+    runs of mmerg also has the outcomes of passes."""
     imported = "replied" in present and set(present) <= {"replied", "failed"}
     shown = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *present}
     return {name: title for name, title in OUTCOMES.items() if name in shown}
@@ -51,9 +46,7 @@ def is_label_wrong(result: Result) -> bool:
 
 def classify_label_change(result: Result, first: str | None) -> Literal["", "right", "wrong"]:
     """Returns what the label became, by the gold label, as a later pass was selected; "" if that changed nothing.
-
-    first: the label of pass 0.
-    """
+    first: the label of pass 0."""
     before, after = (label == result.gold_emotion for label in (first, result.emotion))
     if classify_outcome(result) != "later" or first is None or before == after:
         return ""

@@ -59,11 +59,8 @@ def _environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """Renders a page.
-
-    All templates need `top`, the path from the page to the top of the report. Pages of a run and a sample also need
-    `up`, the path to the top of the run's pages. Both are "" or end with a slash.
-    """
+    """Renders a page. All templates need `top`, the path from the page to the top of the report. Pages of a run and a
+    sample also need `up`, the path to the top of the run's pages. Both are "" or end with a slash."""
     return _environment().get_template(template).render(**values)
 
 
@@ -80,11 +77,8 @@ def spell_out(value: object) -> object:
 
 
 def file_name(id: str) -> str:
-    """Returns the name of a sample's page.
-
-    It is readable, has at most 66 characters of lower-case ASCII, and is unique for each id, even if the file system
-    ignores case or reserves names such as CON.
-    """
+    """Returns the name of a sample's page. It is readable, has at most 66 characters of lower-case ASCII, and is unique
+    for each id, even if the file system ignores case or reserves names such as CON."""
     readable = re.sub("[^a-z0-9]+", "-", id[:160].lower()).strip("-")[:40].strip("-")
     return f"{readable or 'sample'}-{hashlib.sha256(id.encode()).hexdigest()[:20]}.html"
 

@@ -21,11 +21,8 @@ from mmerg.scoring.standard import Options
 
 
 def write_report(paths: Sequence[Path], out: Path) -> Path:
-    """Writes a report, and returns the path of its first page.
-
-    Raises RunError if a run cannot be read, if two runs have one name, or if `out` cannot be written or holds files
-    that do not belong to a report.
-    """
+    """Writes a report, and returns the path of its first page. Raises RunError if a run cannot be read, if two runs
+    have one name, or if `out` cannot be written or holds files that do not belong to a report."""
     read_run_refs(paths)
     several = len(paths) > 1
     places = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}
@@ -40,11 +37,8 @@ def write_report(paths: Sequence[Path], out: Path) -> Path:
 
 
 def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None:
-    """Writes the first pages of several runs: how they differ in settings, scores and each sample.
-
-    Paired tests compare each run with the first one, by the defaults of `mmerg compare`. If runs cannot be compared,
-    the page says why.
-    """
+    """Writes the first pages of several runs: how they differ in settings, scores and each sample. Paired tests compare
+    each run with the first one, by the defaults of `mmerg compare`. If runs cannot be compared, the page says why."""
     runs = list(places.values())
     refs = [run.ref for run in runs]
     for run, label in zip(runs, label_runs(refs), strict=True):

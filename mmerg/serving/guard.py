@@ -127,10 +127,8 @@ class Guard:
 
 
 def list_host_names(host: str, names: Iterable[str]) -> frozenset[str]:
-    """Returns the names to accept in the Host header of a server at `host`, and its further names.
-
-    The result is empty, which accepts all names, if other machines have access: the token protects such a server.
-    """
+    """Returns the names to accept in the Host header of a server at `host`, and its further names. The result is empty,
+    which accepts all names, if other machines have access: the token protects such a server."""
     if not is_loopback(host):
         return frozenset()
     return frozenset(name.lower() for name in ("localhost", host, *names))

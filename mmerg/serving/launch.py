@@ -110,11 +110,8 @@ def _announce(state: AppState, port: int, token: str) -> str:
 
 
 def choose_page_host(host: str) -> str:
-    """Returns the host for the address of a page that is served at `host`.
-
-    For all interfaces it is this machine's address in its network, which phones can open. Without a network it is the
-    machine's name.
-    """
+    """Returns the host for the address of a page that is served at `host`. For all interfaces it is this machine's
+    address in its network, which phones can open. Without a network it is the machine's name."""
     if host not in ALL_INTERFACES:
         return f"[{host}]" if ":" in host else host
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -137,10 +134,8 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 def choose_token(settings: ServeSettings) -> str:
-    """Returns the token that every request needs; "" if only this machine can send requests.
-
-    The environment variable MMERG_TOKEN sets it. Raises ConfigError if that is not usable as a token.
-    """
+    """Returns the token that every request needs; "" if only this machine can send requests. The environment variable
+    MMERG_TOKEN sets it. Raises ConfigError if that is not usable as a token."""
     from mmerg.serving.guard import is_loopback
 
     token = os.environ.get(TOKEN, "")

@@ -134,10 +134,8 @@ def read_base64(url: str, where: str) -> str:
 
 
 def find_task_prompt(messages: Sequence[ChatMessage]) -> str:
-    """Returns the prompt that a front end sends for its own use; "" if a person wrote the messages.
-
-    Such a prompt is in a system message or in the last message of the user.
-    """
+    """Returns the prompt that a front end sends for its own use; "" if a person wrote the messages. Such a prompt is in
+    a system message or in the last message of the user."""
     system = [message.text for message in messages if message.role in SYSTEM]
     if any(TASK.match(text) or TITLE.match(text[:TITLE_WITHIN]) for text in system):
         return "\n\n".join(message.text for message in messages)

@@ -100,9 +100,7 @@ def run_request(
     state: AppState, served: ServedSystem, messages: Sequence[ChatMessage], options: ReplyOptions
 ) -> AsyncGenerator[Step, None]:
     """Runs the agents and yields their updates and the reply. A front end's own prompt is one plain call instead.
-
-    Raises MmergError: at once if no reply can follow the messages, while iterating if the turn fails.
-    """
+    Raises MmergError: at once if no reply can follow the messages, while iterating if the turn fails."""
     if prompt := find_task_prompt(messages):
         return _run_task_prompt(state, served, prompt, options)
     updates = run_turn(state, build_reply_request(served, messages, state.settings, options.seed))

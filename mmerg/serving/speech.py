@@ -21,10 +21,8 @@ RATE = 16_000  # samples per second; Whisper models need this rate
 
 
 class Transcriber:
-    """A faster-whisper model on the CPU, which transcribes one recording at a time.
-
-    The model runs in another process, as the server could not stop a thread.
-    """
+    """A faster-whisper model on the CPU, which transcribes one recording at a time. The model runs in another process,
+    as the server could not stop a thread."""
 
     def __init__(self, model: str) -> None:
         """Loads the model: a folder, or a name on the hub. Raises ConfigError if it cannot be loaded."""
@@ -37,11 +35,8 @@ class Transcriber:
         self._receive()
 
     async def transcribe(self, sound: bytes) -> str:
-        """Returns the text of a recording; "" if nothing is said.
-
-        sound: a file in any format that FFmpeg reads. Raises HttpError if the file has no sound, if it is longer than
-        MAX_SECONDS, or if the model fails.
-        """
+        """Returns the text of a recording; "" if nothing is said. sound: a file in any format that FFmpeg reads. Raises
+        HttpError if the file has no sound, if it is longer than MAX_SECONDS, or if the model fails."""
         async with self._lock:
             return await run_in_threadpool(self._receive, sound)
 

@@ -50,10 +50,8 @@ class TurnRunner:
         self.silence = 15.0
 
     async def run(self, job: Job) -> AsyncGenerator[object, None]:
-        """Yields the turn's place in the queue, the reports of `job`, and its result.
-
-        Raises what `job` raises, and HttpError with status 503 if too many turns wait or no model server responds.
-        """
+        """Yields the turn's place in the queue, the reports of `job`, and its result. Raises what `job` raises, and
+        HttpError with status 503 if too many turns wait or no model server responds."""
         if len(self._turns) >= self.capacity:
             what = f"{self._waiting} turns are already waiting for the model"
             raise HttpError(what, where="limits.waiting", hint="try again in a while", status=503)

@@ -60,10 +60,8 @@ class AppState:
 
 
 async def run_turn(state: AppState, request: ReplyRequest, *, with_trace: bool = False) -> AsyncGenerator[Update, None]:
-    """Runs a turn and yields its updates until the reply comes or the turn fails.
-
-    with_trace: yield the whole trace too, for a client that may save it. Raises MmergError if the turn cannot start.
-    """
+    """Runs a turn and yields its updates until the reply comes or the turn fails. with_trace: yield the whole trace
+    too, for a client that may save it. Raises MmergError if the turn cannot start."""
     frames: dict[str, bytes] = {}
     sample, uploads = request.build_sample()
     experiment = with_uploads(request.served.experiment, uploads, request.seed)
@@ -92,10 +90,8 @@ async def run_turn(state: AppState, request: ReplyRequest, *, with_trace: bool =
 
 
 async def await_first(items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
-    """Awaits the first item, and returns a generator of the same items.
-
-    An error before the first item is thus raised before the response has a status.
-    """
+    """Awaits the first item, and returns a generator of the same items. An error before the first item is thus raised
+    before the response has a status."""
     first = await anext(items)
 
     async def with_first() -> AsyncGenerator[Item, None]:
@@ -147,10 +143,8 @@ def stream_response(
 
 
 async def cancel_on_disconnect(request: Request, work: Coroutine[Any, Any, Item]) -> Item:
-    """Returns the result of `work`. If the client disconnects first, cancels it and raises ClientDisconnect.
-
-    The request's body must have been read.
-    """
+    """Returns the result of `work`. If the client disconnects first, cancels it and raises ClientDisconnect. The
+    request's body must have been read."""
     working = asyncio.create_task(work)
     disconnect = asyncio.create_task(_wait_for_disconnect(request))
     try:

@@ -128,7 +128,7 @@ export class Composer {
 
   /** Shows a choice of cameras if there are several. */
   async #offerCameras() {
-    const cameras = await Camera.all();
+    const cameras = await Camera.list();
     const now = this.camera.stream?.getVideoTracks()[0].getSettings().deviceId;
     find("#cameras").hidden = cameras.length < 2;
     find("#cameras select").replaceChildren(...cameras.map(({ deviceId, label }, place) => make("option", { value: deviceId, selected: deviceId === now }, label || `Camera ${place + 1}`)));

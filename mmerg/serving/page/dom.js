@@ -3,7 +3,7 @@
 export const find = (selector, root = document) => root.querySelector(selector);
 export const findAll = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 
-/** An element with properties; a name with a dash, or `role`, is an attribute. Skips children that are null. */
+/** Makes an element. A property with a dash in its name, or `role`, becomes an attribute. Skips children that are null. */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -22,13 +22,13 @@ const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u20
 export const printable = (value) =>
   String(value).replace(/\r\n?/g, "\n").replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** A paragraph, or another element, with text from outside. */
+/** Makes a paragraph, or another element, with text from outside the page. */
 export const makeText = (value, className = "", tag = "p") => make(tag, { className, dir: "auto" }, printable(value));
 
-/** Words as a sentence; keeps the case of file names. */
+/** Turns words into a sentence. Keeps the case of file names. */
 const toSentence = (words) => `${/^[a-z]+[\s,’']/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words}${/[.!?…)]$/.test(words) ? "" : "."}`;
 
-/** The elements of an error: what happened, what to do next, and where. */
+/** Makes the elements of an error: what happened, what to do next, and where. */
 export const makeError = ({ message, what = `this page has a fault: ${message}`, where, hint }) =>
   [makeText(toSentence(what), "what"), ...(hint ? [makeText(toSentence(hint), "hint")] : []), ...(where ? [make("details", { className: "where" }, make("summary", {}, "Details"), makeText(where))] : [])];
 
@@ -43,7 +43,7 @@ export function uuid() { // crypto.randomUUID needs https or this machine
 const parts = new WeakMap();
 
 /** Fills `parent` with parts, each [key, signature, build], in this order. A part with an unchanged signature keeps its
-    element, and so its folds and selection. An element with an id keeps the focus. */
+    element, and thus its open details and selection. An element with an id keeps the focus. */
 export function updateChildren(parent, wanted) {
   const focused = document.activeElement.id;
   const before = parts.get(parent) ?? new Map();

@@ -6,11 +6,11 @@ const CHIPS = new Set(["emotion", "final_emotion", "consistency", "goal", "stanc
 const LABELS = new Set(["emotion", "final_emotion"]);
 
 const empty = (value) => value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
-const inWords = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "string" ? value : JSON.stringify(value));
+const toText = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "string" ? value : JSON.stringify(value));
 
-/** cite(kind, number): a link to turn or frame `number`, or null if there is none. */
-export function fields(output, cite) {
-  if (typeof output !== "object" || output === null) return makeText(inWords(output), "quote");
+/** Makes the fields. cite(kind, number): makes a link to turn or frame `number`. */
+export function makeFields(output, cite) {
+  if (typeof output !== "object" || output === null) return makeText(toText(output), "quote");
   return make("dl", { className: "fields" },
     Object.entries(output).filter(([, value]) => !empty(value)).map(([name, value]) => field(name, value, cite)));
 }
@@ -22,16 +22,16 @@ function field(name, value, cite) {
   }
   if (CHIPS.has(name)) {
     const kind = LABELS.has(name) ? " emotion" : value === "conflict" ? " conflict" : "";
-    return make("div", { className: "field chips" }, label, make("dd", {}, makeText(inWords(value), `chip${kind}`, "span")));
+    return make("div", { className: "field chips" }, label, make("dd", {}, makeText(toText(value), `chip${kind}`, "span")));
   }
-  if (name === "response") return make("div", { className: "field many" }, label, makeText(inWords(value), "quote", "dd"));
-  return make("div", { className: name.startsWith("reasoning") ? "field quiet" : "field" }, label, makeText(inWords(value), "", "dd"));
+  if (name === "response") return make("div", { className: "field many" }, label, makeText(toText(value), "quote", "dd"));
+  return make("div", { className: name.startsWith("reasoning") ? "field quiet" : "field" }, label, makeText(toText(value), "", "dd"));
 }
 
 function line(item, cite) {
-  if (typeof item !== "object" || item === null) return make("li", {}, makeText(inWords(item), "", "span"));
+  if (typeof item !== "object" || item === null) return make("li", {}, makeText(toText(item), "", "span"));
   const cites = ["frame", "turn"].filter((kind) => Number.isInteger(item[kind]));
   const rest = Object.entries(item).filter(([name, value]) => !cites.includes(name) && !empty(value));
-  const words = rest.map(([name, value]) => (rest.length === 1 ? inWords(value) : `${name}: ${inWords(value)}`)).join(" · ");
+  const words = rest.map(([name, value]) => (rest.length === 1 ? toText(value) : `${name}: ${toText(value)}`)).join(" · ");
   return make("li", {}, cites.map((kind) => cite(kind, item[kind])), makeText(words, "", "span"));
 }

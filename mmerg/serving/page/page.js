@@ -1,37 +1,37 @@
-/** The chat page: connects the server's systems, the chat and its elements. A chat stays in this browser until deleted. */
+/** The chat page: connects the server's systems, the chat and its elements. Chats stay in this browser until deleted. */
 
 import { copy, download, drawChats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { find, findAll, formatSeconds, make, makeError, printable } from "./dom.js";
 import { idleRecord, shortTitle } from "./record.js";
-import { settings } from "./settings.js";
-import { hush, listen, speak } from "./speech.js";
+import { connectSettings } from "./settings.js";
+import { listen, speak, stopSpeaking } from "./speech.js";
 import * as store from "./store.js";
 import { selectedTry, Talk } from "./talk.js";
 import { drawTurns } from "./turns.js";
 import * as wire from "./wire.js";
 import { drawWork } from "./work.js";
 
-const [said, work, works] = ["#said", "#work", "#works"].map((name) => find(name));
-const SOON = 150; // milliseconds from a change until it is stored
-let following = true; // the agents' panel scrolls along until the user scrolls it
-let stuck = true; // the conversation scrolls along while its end is visible
+const [conversation, work, works] = ["#said", "#work", "#works"].map((name) => find(name));
+const STORE_AFTER = 150; // milliseconds from a change until it is stored
+let following = true; // the agents' panel follows the running agent until the user scrolls it
+let atEnd = true; // the conversation scrolls to new text while its end is visible
 
 function announce(words) {
   find("#status").textContent = printable(words);
 }
 
 /** Shows and announces a short message. */
-function tell(words) {
+function showMessage(words) {
   announce(words);
   find("#told").textContent = words;
   find("#told").hidden = false;
-  clearTimeout(tell.timer);
-  tell.timer = setTimeout(() => { find("#told").hidden = true; }, 4000);
+  clearTimeout(showMessage.timer);
+  showMessage.timer = setTimeout(() => { find("#told").hidden = true; }, 4000);
 }
 
-/** The draft of this window before a reload: {id, words}; id is null for a chat that was not stored. */
-function recalled() {
+/** Returns the draft of this window before a reload: {id, words}. id is null for a chat that was not stored. */
+function readDraft() {
   try {
     return JSON.parse(sessionStorage.getItem("draft"));
   } catch {
@@ -40,26 +40,26 @@ function recalled() {
 }
 
 async function start(setup) {
-  const left = recalled();
+  const oldDraft = readDraft();
   let talk = new Talk(draw);
   let timer = 0;
-  let kept = true; // everything is stored
-  const set = settings(setup.speech_seconds, () => privacy());
-  const composer = new Composer(setup.limits, (words, media, instead) => go(talk.say(words, media, chosen(), instead)), later);
-  const chosen = () => ["#system", "#beside"].map((name) => setup.systems.find(({ id }) => id === find(name).value)).filter(Boolean);
-  const idly = (act) => (...where) => { if (!talk.busy) act(...where); };
-  const acts = {
-    look: (exchange) => { if (isOpen() && talk.lookedAt === exchange) open(false); else { open(true); talk.look(exchange); work.scrollTop = 0; } },
-    tryAgain: idly((exchange, side) => go(talk.tryAgain(exchange, side))),
-    flip: idly((...where) => talk.flip(...where)),
-    edit: idly((exchange) => composer.edit(exchange, talk.exchanges.at(-1) === exchange)),
-    copy: async (words) => tell(await copy(words) ? "Copied." : "It could not be copied."),
+  let isStored = true; // no change waits to be stored
+  const preferences = connectSettings(setup.speech_seconds, () => drawPrivacy());
+  const composer = new Composer(setup.limits, (words, media, instead) => waitForReplies(talk.say(words, media, chosenSystems(), instead)), storeSoon);
+  const chosenSystems = () => ["#system", "#beside"].map((name) => setup.systems.find(({ id }) => id === find(name).value)).filter(Boolean);
+  const whenIdle = (act) => (...where) => { if (!talk.busy) act(...where); };
+  const actions = {
+    look: (exchange) => { if (isOpen() && talk.lookedAt === exchange) openWork(false); else { openWork(true); talk.look(exchange); work.scrollTop = 0; } },
+    tryAgain: whenIdle((exchange, side) => waitForReplies(talk.tryAgain(exchange, side))),
+    flip: whenIdle((...where) => talk.flip(...where)),
+    edit: whenIdle((exchange) => composer.edit(exchange, talk.exchanges.at(-1) === exchange)),
+    copy: async (words) => showMessage(await copy(words) ? "Copied." : "It could not be copied."),
     read: speak,
   };
 
   function draw() {
-    drawTurns(find("#turns"), talk, acts);
-    if (isOpen()) drawWork(works, talk.lookedAt ? talk.lookedAt.sides.map(selectedTry) : chosen().map(idleRecord), draw);
+    drawTurns(find("#turns"), talk, actions);
+    if (isOpen()) drawWork(works, talk.lookedAt ? talk.lookedAt.sides.map(selectedTry) : chosenSystems().map(idleRecord), draw);
     for (const button of findAll("[data-look]")) button.setAttribute("aria-expanded", String(isOpen() && talk.lookedAt?.id === Number(button.dataset.look)));
     for (const button of findAll(".idle")) button.setAttribute("aria-disabled", String(talk.busy)); // `disabled` would lose the focus
     document.body.classList.toggle("empty", !talk.exchanges.length);
@@ -70,90 +70,89 @@ async function start(setup) {
     if (pressed) find(talk.busy ? "#stop" : "#send").focus();
     for (const button of findAll(".of-chat")) button.disabled = talk.busy || !talk.exchanges.length;
     document.title = talk.title ? `${talk.title} · mmerg` : "Talk to mmerg";
-    stick();
-    follow();
-    later();
+    scrollToEnd();
+    followAgent();
+    storeSoon();
   }
 
-  /** Waits for replies; announces their start and end to screen readers. */
-  async function go(run) {
-    hush();
-    [stuck, said.scrollTop] = [true, said.scrollHeight];
+  /** Waits for replies. Announces their start and end to screen readers. */
+  async function waitForReplies(run) {
+    stopSpeaking();
+    [atEnd, conversation.scrollTop] = [true, conversation.scrollHeight];
     [following, work.scrollTop] = [true, 0];
     announce("Sent.");
-    keep();
+    storeChat();
     const records = await run;
-    keep();
+    storeChat();
     announce(records.map((record) => `${records.length > 1 ? shortTitle(record.system) : "mmerg"}: ${record.reply ?? record.failed?.what ?? "stopped"}`).join("\n"));
-    if (set.reading && records[0].reply) speak(records[0].reply);
+    if (preferences.reading && records[0].reply) speak(records[0].reply);
   }
 
-  function later() {
-    kept = false;
-    remember();
-    timer ||= setTimeout(keep, talk.busy ? 10 * SOON : SOON);
+  function storeSoon() {
+    isStored = false;
+    storeDraft();
+    timer ||= setTimeout(storeChat, talk.busy ? 10 * STORE_AFTER : STORE_AFTER);
   }
 
-  /** Marks a chat that was only read as stored: storing it again would make other windows read and store it, too. */
-  function unchanged() {
+  /** Marks the chat as stored. A chat that was only read must not be stored again: other windows would then read it too. */
+  function markAsStored() {
     clearTimeout(timer);
-    [timer, kept] = [0, true];
+    [timer, isStored] = [0, true];
   }
 
-  /** Stores the words of a draft at once, in case of a reload. */
-  function remember() {
+  /** Stores the text of the draft at once, in case of a reload. */
+  function storeDraft() {
     const { words } = composer.draft;
     try {
       sessionStorage.setItem("draft", JSON.stringify({ id: talk.rev ? talk.id : null, words }));
-    } catch { /* nothing may be kept here */ }
+    } catch { /* this browser forbids storage */ }
   }
 
-
-  /** Stores the chat; one call at a time, as each replaces the one before. */
-  async function keep() {
+  /** Stores the chat. Calls run one after the other, as each replaces the stored chat. */
+  async function storeChat() {
     clearTimeout(timer);
     timer = 0;
     const mine = talk;
     mine.draft = composer.draft;
-    if (!mine.exchanges.length && !mine.draft.words && !mine.draft.media.length && !mine.rev) return void (kept = true);
-    keep.last = (keep.last ?? Promise.resolve()).then(async () => {
+    if (!mine.exchanges.length && !mine.draft.words && !mine.draft.media.length && !mine.rev) return void (isStored = true);
+    storeChat.last = (storeChat.last ?? Promise.resolve()).then(async () => {
       try {
-        if (await mine.store()) tell("This chat was continued in another window. This window’s version is saved as a separate chat.");
-        if (mine === talk) { kept = true; address(false); }
+        if (await mine.store()) showMessage("This chat was continued in another window. This window’s version is saved as a separate chat.");
+        if (mine === talk) { isStored = true; updateAddress(false); }
         find("#unkept").hidden = true;
       } catch (error) {
         find("#unkept").hidden = false;
         find("#unkept").title = String(error?.message ?? error);
       }
     });
-    await keep.last;
+    await storeChat.last;
   }
 
   /** Puts the chat's id into the address, for reload and Back. */
-  function address(anew) {
+  function updateAddress(anew) {
     const hash = talk.rev ? `#${talk.id}` : location.pathname;
     if (location.hash !== `#${talk.id}`) history[anew ? "pushState" : "replaceState"](null, "", hash);
   }
 
-  /** Opens the chat of an id, or a new one. anew: adds it to the browser's history. */
-  async function show(id, anew, first = false) {
-    if (talk.busy) return tell("Wait for the reply, or stop it first.");
-    const before = first && left?.id === id ? left.words : null;
-    if (!first) await keep();
+  /** Opens the chat with this id, or a new one. anew: adds it to the browser's history. first: as the page opens. */
+  async function openChat(id, anew, first = false) {
+    if (talk.busy) return showMessage("Wait for the reply, or stop it first.");
+    const before = first && oldDraft?.id === id ? oldDraft.words : null;
+    if (!first) await storeChat();
     talk = (id && await Talk.read(id, draw).catch(() => null)) || new Talk(draw);
     composer.begin({ ...talk.draft, words: before ?? talk.draft.words });
     find("#chats").close();
-    address(anew);
-    hello();
-    stuck = true;
+    updateAddress(anew);
+    drawHello();
+    atEnd = true;
     draw();
-    if (talk.rev && before === null) unchanged();
+    if (talk.rev && before === null) markAsStored();
     find("#text").focus();
   }
 
-  /** Shows the start of a chat; on a first visit it explains the agents. */
-  async function hello() {
-    const [system] = chosen();
+  /** Draws the start of a chat, which explains the agents on a first visit. */
+  async function drawHello() {
+    const [system] = chosenSystems();
     const count = system.agents.length;
     find("#explained").textContent = system.audits && count === 5
       ? "Five agents answer together: one takes in your words and your face, one names the feeling, one plans a reply and one writes it. The fifth checks their work and sends it back if a check fails."
@@ -162,7 +161,7 @@ async function start(setup) {
   }
 
   async function remove(head) {
-    if (head.id === talk.id && talk.busy) return tell("Wait for the reply, or stop it first.");
+    if (head.id === talk.id && talk.busy) return showMessage("Wait for the reply, or stop it first.");
     find("#deleting-name").textContent = printable(head.title);
     find("#deleting").showModal();
     find("#delete-it").onclick = async () => {
@@ -171,18 +170,18 @@ async function start(setup) {
       if (head.id === talk.id) { Object.assign(talk, { exchanges: [], rev: 0 }); composer.begin(); }
       await store.remove(head.id);
       store.windows.postMessage({ id: head.id, rev: 0 });
-      if (head.id === talk.id) await show(null, false);
+      if (head.id === talk.id) await openChat(null, false);
       if (listed) {
-        await list();
+        await drawList();
         if (!find("#chats").open) find("#chats").showModal();
       }
-      tell("Deleted.");
+      showMessage("Deleted.");
     };
   }
 
-  const list = () => drawChats(talk.id, (id) => show(id, true), remove);
+  const drawList = () => drawChats(talk.id, (id) => openChat(id, true), remove);
 
-  async function save() {
+  async function saveRuns() {
     const out = find("#saving-result");
     try {
       const { runs } = await talk.saveAsRuns(find("#keep").checked);
@@ -193,31 +192,31 @@ async function start(setup) {
   }
 
   const name = () => `mmerg-${new Date(talk.at).toISOString().slice(0, 16).replace(/[T:]/g, "-")}`;
-  const from = {
-    "copy-all": () => acts.copy(talk.markdown),
+  const menuActions = {
+    "copy-all": () => actions.copy(talk.markdown),
     "as-markdown": () => download(`${name()}.md`, "text/markdown", talk.markdown),
     "as-json": () => download(`${name()}.json`, "application/json", JSON.stringify(talk.plain, null, 2)),
     "as-run": () => { find("#saving-result").replaceChildren(); find("#saving").showModal(); },
     "delete-chat": () => remove(talk),
     "open-settings": () => find("#settings").showModal(),
   };
-  for (const [id, act] of Object.entries(from)) find(`#${id}`).addEventListener("click", () => { find("#menu").hidePopover(); act(); });
+  for (const [id, act] of Object.entries(menuActions)) find(`#${id}`).addEventListener("click", () => { find("#menu").hidePopover(); act(); });
 
-  /** Shows where words, pictures and sound go, and what the settings for speech turn on. */
-  function privacy() {
+  /** Says where text, pictures and sound go, and shows what the settings for speech turn on. */
+  function drawPrivacy() {
     const way = setup.speech_seconds ? "mmerg, which transcribes it and does not keep it" : "your browser’s recogniser, which may send it to the browser’s maker";
-    const sound = set.talking ? ` While you hold the microphone, sound goes to ${way}.` : "";
+    const sound = preferences.talking ? ` While you hold the microphone, sound goes to ${way}.` : "";
     find("#privacy").textContent = `What you write and show goes to ${printable(setup.goes_to)} and nowhere else; this chat is kept in this browser.${sound}`;
-    find("#mic").hidden = !set.talking;
-    document.body.classList.toggle("reading", set.reading);
+    find("#mic").hidden = !preferences.talking;
+    document.body.classList.toggle("reading", preferences.reading);
   }
 
   /** Applies the chosen systems. A system cannot be compared with itself. */
-  function choose() {
+  function applySystems() {
     for (const option of find("#beside").options) option.disabled = option.value === find("#system").value;
     if (find("#beside").selectedOptions[0].disabled) find("#beside").value = "";
-    find("#backbone").textContent = `${chosen().map(shortTitle).join(" and ")} on ${printable(setup.backbone.name)}`;
-    hello();
+    find("#backbone").textContent = `${chosenSystems().map(shortTitle).join(" and ")} on ${printable(setup.backbone.name)}`;
+    drawHello();
     draw();
   }
 
@@ -225,7 +224,7 @@ async function start(setup) {
     return document.body.dataset.work === "open";
   }
 
-  function open(on) {
+  function openWork(on) {
     const was = isOpen();
     document.body.dataset.work = on ? "open" : "closed";
     work.hidden = !on;
@@ -234,67 +233,67 @@ async function start(setup) {
     if (!on && was) (find(`[data-look="${talk.lookedAt?.id}"]`) ?? find("#text")).focus({ preventScroll: true });
   }
 
-  offer(setup);
-  for (const select of findAll("#system, #beside")) select.addEventListener("change", choose);
+  drawSystems(setup);
+  for (const select of findAll("#system, #beside")) select.addEventListener("change", applySystems);
   find("#stop").addEventListener("click", () => talk.stop());
-  find("#do-save").addEventListener("click", save);
-  find("#close-work").addEventListener("click", () => open(false));
-  find("#open-chats").addEventListener("click", () => { list(); find("#chats").showModal(); });
-  for (const button of findAll(".new-chat")) button.addEventListener("click", () => show(null, true));
+  find("#do-save").addEventListener("click", saveRuns);
+  find("#close-work").addEventListener("click", () => openWork(false));
+  find("#open-chats").addEventListener("click", () => { drawList(); find("#chats").showModal(); });
+  for (const button of findAll(".new-chat")) button.addEventListener("click", () => openChat(null, true));
   listen(setup.speech_seconds, (words) => composer.add(words), (error) => composer.complain(error));
-  addEventListener("popstate", () => show(location.hash.slice(1), false));
-  addEventListener("beforeunload", (event) => { if (!kept && !find("#unkept").hidden) event.preventDefault(); });
-  for (const event of ["pagehide", "visibilitychange"]) addEventListener(event, () => { if (!kept) keep(); });
+  addEventListener("popstate", () => openChat(location.hash.slice(1), false));
+  addEventListener("beforeunload", (event) => { if (!isStored && !find("#unkept").hidden) event.preventDefault(); });
+  for (const event of ["pagehide", "visibilitychange"]) addEventListener(event, () => { if (!isStored) storeChat(); });
   addEventListener("keydown", (event) => {
-    const keys = { KeyN: () => show(null, true), KeyH: () => find("#open-chats").click(), KeyA: () => open(!isOpen()), KeyM: () => find("#text").focus() };
+    const keys = { KeyN: () => openChat(null, true), KeyH: () => find("#open-chats").click(), KeyA: () => openWork(!isOpen()), KeyM: () => find("#text").focus() };
     if (event.altKey && !event.ctrlKey && !event.metaKey && keys[event.code]) { event.preventDefault(); keys[event.code](); }
     if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
     if (talk.busy) talk.stop();
-    else if (isOpen()) open(false);
+    else if (isOpen()) openWork(false);
   });
   store.windows.onmessage = async ({ data: { id, rev, busy } }) => {
-    if (find("#chats").open) list();
+    if (find("#chats").open) drawList();
     if (id !== talk.id || busy || talk.busy || rev === talk.rev) return;
     const [draft, other] = [composer.draft, await Talk.read(id, draw).catch(() => null)];
     talk = other ?? new Talk(draw);
     if (!draft.words && !draft.media.length) composer.begin(talk.draft);
     draw();
-    unchanged();
+    markAsStored();
   };
-  privacy();
-  choose();
-  await show(location.hash.slice(1) || null, false, true);
+  drawPrivacy();
+  applySystems();
+  await openChat(location.hash.slice(1) || null, false, true);
   document.body.dataset.ready = "true";
   if (matchMedia("(pointer: fine)").matches) find("#text").focus();
 }
 
-/** Shows what the server offers. */
-function offer({ backbone, systems, speech_seconds }) {
+/** Draws the choice of systems, and notes of the server. */
+function drawSystems({ backbone, systems, speech_seconds }) {
   find("#note").textContent = printable(backbone.note);
   for (const name of ["#system", "#beside"]) find(name).append(...systems.map((system) => make("option", { value: system.id }, printable(shortTitle(system)))));
   if (speech_seconds) find("#transcriber").textContent = "mmerg transcribes the speech and does not keep the sound.";
 }
 
-/** Keeps the end of the conversation visible; a new chat starts at its top. */
-function stick() {
-  if (stuck) said.scrollTop = find("#hello").hidden ? said.scrollHeight : 0;
+/** Keeps the end of the conversation visible. A new chat starts at its top. */
+function scrollToEnd() {
+  if (atEnd) conversation.scrollTop = find("#hello").hidden ? conversation.scrollHeight : 0;
 }
 
-function follow() {
+function followAgent() {
   const now = find(".asked", works);
   if (now && following) work.scrollTop += Math.max(0, now.getBoundingClientRect().bottom - work.getBoundingClientRect().bottom + 16);
 }
 
-/** Marks the turn or frame that evidence cites while the pointer or the focus is on it. */
-function point(event, on) {
+/** Highlights the turn or frame that evidence cites while the pointer or focus is on the evidence. */
+function highlightCited(event, on) {
   const cites = event.target.closest?.("[data-cites]")?.dataset.cites;
   const target = cites?.startsWith("frame ") ? find(`[data-frame="${cites.slice(6)}"]`, event.target.closest(".agents")) : cites && document.getElementById(cites);
   target?.classList.toggle("pointed", on);
 }
 
-for (const [name, on] of [["mouseover", true], ["mouseout", false], ["focusin", true], ["focusout", false]]) works.addEventListener(name, (event) => point(event, on));
-said.addEventListener("scroll", () => { stuck = said.scrollHeight - said.scrollTop - said.clientHeight < 120; }, { passive: true });
-new ResizeObserver(stick).observe(said);
+for (const [name, on] of [["mouseover", true], ["mouseout", false], ["focusin", true], ["focusout", false]]) works.addEventListener(name, (event) => highlightCited(event, on));
+conversation.addEventListener("scroll", () => { atEnd = conversation.scrollHeight - conversation.scrollTop - conversation.clientHeight < 120; }, { passive: true });
+new ResizeObserver(scrollToEnd).observe(conversation);
 for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) work.addEventListener(name, () => { following = false; }, { passive: true });
 for (const dialog of findAll("dialog")) dialog.addEventListener("click", ({ target }) => { if (target === dialog || "close" in target.dataset) dialog.close(); });
 find("#composer").addEventListener("submit", (event) => event.preventDefault());

@@ -1,34 +1,34 @@
 /** One reply: its frames, its passes with the agents' outputs, and its end. */
 
-/** A new record. system: from the setup. places: the ids of the elements that show the turns, in order, for evidence.
+/** Makes a record. system: from the setup. places: the ids of the elements that show the turns, in order, for evidence.
     trace: the server's record, for saving. draft: the text so far. */
 export const newRecord = (system, places) => ({
   system, places, state: "sent", ahead: 0, frames: null, problem: "", passes: [], now: "", view: null, draft: "", raw: "",
   selected: null, reply: null, emotion: "", cost: null, failed: null, trace: null, begun: performance.now(),
 });
 
-/** A record after a reload, which loses a running reply. */
+/** Restores a record after a reload, which loses a running reply. */
 export function restoreRecord(record) {
   if (isRunning(record)) Object.assign(record, { state: "stopped", lost: true });
   record.frames?.forEach(addUrl);
   return record;
 }
 
-/** A frame with its blob URL. */
+/** Adds a blob URL to a frame. */
 const addUrl = (frame) => Object.assign(frame, { url: URL.createObjectURL(new Blob([Uint8Array.from(atob(frame.jpeg), (character) => character.charCodeAt(0))], { type: "image/jpeg" })) });
 
-/** The response in the text so far: all of it, or a field of JSON that may be incomplete. */
+/** Returns the response in the text so far: all of it, or a field of JSON that may be incomplete. */
 function extractResponse(raw) {
   if (!/^\s*\{/.test(raw)) return raw.replace(/<think>.*?(<\/think>|$)/gs, "").trim();
-  const found = /"(?:\w+_)?(?:response|reply)"\s*:\s*"((?:[^"\\]|\\.)*)/s.exec(raw);
+  const match = /"(?:\w+_)?(?:response|reply)"\s*:\s*"((?:[^"\\]|\\.)*)/s.exec(raw);
   try {
-    return found ? JSON.parse(`"${found[1].replace(/\\(u[\da-fA-F]{0,3})?$/, "")}"`) : "";
+    return match ? JSON.parse(`"${match[1].replace(/\\(u[\da-fA-F]{0,3})?$/, "")}"`) : "";
   } catch {
     return "";
   }
 }
 
-/** An empty record, which shows the agents. */
+/** Makes an empty record, which shows the agents. */
 export const idleRecord = (system) => ({ ...newRecord(system, []), state: "idle" });
 
 const getPass = (record, number) =>
@@ -65,12 +65,12 @@ const HANDLERS = {
   failed: (record, data) => Object.assign(record, { state: "failed", failed: data }),
 };
 
-/** Adds an event to the record; ignores unknown events. */
+/** Adds an event to the record. Ignores unknown events. */
 export const applyEvent = (record, name, data) => void HANDLERS[name]?.(record, data);
 
 export const isRunning = (record) => ["sent", "queued", "going"].includes(record.state);
 
-/** The pass to show: the requested one, else the selected one, else the newest. */
+/** Returns the pass to show: the requested one, else the selected one, else the newest. */
 export const viewedPass = (record) => record.view ?? record.selected?.pass ?? Math.max(0, record.passes.length - 1);
 
 /** The short name of a system. */
@@ -93,7 +93,7 @@ export function findOrigin(record, number, place, agents) {
 export const listOutputs = (record, number) => Object.fromEntries(listStages(record).map(({ name }, place, agents) =>
   [name, record.passes[findOrigin(record, number, place, agents)]?.agents[name]?.output]).filter(([, output]) => output !== undefined));
 
-/** A summary of a reply: "sadness · comfort, gentle · 4 of 4 checks"; "" if nothing is known. */
+/** Summarizes a reply: "sadness · comfort, gentle · 4 of 4 checks"; "" if nothing is known. */
 export function summarize(record) {
   const at = viewedPass({ ...record, view: null });
   const plan = Object.values(listOutputs(record, at)).find((output) => output?.goal || output?.chosen_strategy);
@@ -106,6 +106,6 @@ export function summarize(record) {
   ].filter(Boolean).join(" · ");
 }
 
-/** Replaces the engine's words: passes are drafts, and agents have titles. */
-export const rewordForUsers = (words, agents) => agents.reduce((some, { name, title }) => some.replace(new RegExp(`\\b${name}\\b`, "g"), title.toLowerCase()),
+/** Rewords a text of the engine for users: passes are drafts, and agents have titles. */
+export const rewordForUsers = (words, agents) => agents.reduce((text, { name, title }) => text.replace(new RegExp(`\\b${name}\\b`, "g"), title.toLowerCase()),
   words.replace(/\b(pass|Pass) (\d+)\b/g, (_, word, number) => `${word === "Pass" ? "Draft" : "draft"} ${Number(number) + 1}`)).replaceAll("_", " ");

@@ -1,15 +1,15 @@
 /** Settings that this browser stores: colours and speech. */
 
 import { find, findAll } from "./dom.js";
-import { hears, speaks } from "./speech.js";
+import { canSpeak, canTranscribe } from "./speech.js";
 
 const read = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
-const write = (name, value) => { try { localStorage.setItem(name, value); } catch { /* some browsers forbid storage: the setting is lost on reload */ } };
+const write = (name, value) => { try { localStorage.setItem(name, value); } catch { /* this browser forbids storage: the setting is lost on reload */ } };
 
-/** Connects the settings dialog. seconds: see `hears`. changed(): called after each change. Returns {talking, reading}. */
-export function settings(seconds, changed) {
-  const can = { talking: hears(seconds), reading: speaks };
-  const set = { get talking() { return find("#talking").checked; }, get reading() { return find("#reading").checked; } };
+/** Connects the settings dialog. seconds: see `canTranscribe`. changed(): called after each change. Returns {talking, reading}. */
+export function connectSettings(seconds, changed) {
+  const can = { talking: canTranscribe(seconds), reading: canSpeak };
+  const settings = { get talking() { return find("#talking").checked; }, get reading() { return find("#reading").checked; } };
   find("#theme").value = document.documentElement.dataset.theme;
   find("#theme").addEventListener("change", ({ target }) => { write("theme", document.documentElement.dataset.theme = target.value); });
   for (const name of ["talking", "reading"]) {
@@ -19,5 +19,5 @@ export function settings(seconds, changed) {
     box.addEventListener("change", () => { write(name, box.checked ? "on" : "off"); changed(); });
   }
   for (const note of findAll("[data-lacks]")) note.hidden = can[note.dataset.lacks];
-  return set;
+  return settings;
 }

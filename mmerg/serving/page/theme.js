@@ -1,4 +1,4 @@
-/* Before anything is drawn: the colours that were chosen here. */
+/* Sets the chosen colours before the page is drawn. */
 try {
   document.documentElement.dataset.theme = localStorage.getItem("theme") ?? "auto";
-} catch { /* nothing may be kept here */ }
+} catch { /* this browser forbids storage */ }

@@ -6,11 +6,11 @@ import { renderMarkdown } from "./markdown.js";
 import { isRunning, shortTitle, summarize } from "./record.js";
 import { replyId, selectedTry, userTurnId } from "./talk.js";
 
-const DOING = { mpa: "Reading your message", caef: "Working out how you feel", psp: "Planning the reply", sgrg: "Writing", gra: "Checking the reply" };
+const ACTIVITIES = { mpa: "Reading your message", caef: "Working out how you feel", psp: "Planning the reply", sgrg: "Writing", gra: "Checking the reply" };
 
 let drawn = null; // the chat in the list: turns of another chat have the same ids
 
-/** acts: the actions of buttons by name; each gets the exchange, and the side of a reply. */
+/** Draws the turns. acts: the actions of buttons by name. Each gets the exchange, and the side of a reply. */
 export function drawTurns(list, talk, acts) {
   const { exchanges } = talk;
   if (drawn !== talk) updateChildren(list, []);
@@ -72,7 +72,7 @@ function makeReply(exchange, side, number, last, { look, tryAgain, flip, copy, r
         button("›", () => flip(exchange, side, at + 1), { className: "slight idle", id: `after-${id}`, "aria-label": "Next try", disabled: at === tries.length - 1 || !last })) : null)));
 }
 
-/** A note below a reply about attachments that the system could not use. */
+/** Makes a note below a reply about attachments that the system could not use. */
 function makeUnseenNote({ media }, { system, frames, problem: why, state }) {
   if (!media.length || (!frames && state !== "done")) return null;
   const what = media.every(({ kind }) => kind === "clip") ? "clip" : media.length > 1 ? "pictures" : "picture";
@@ -81,12 +81,12 @@ function makeUnseenNote({ media }, { system, frames, problem: why, state }) {
   return makeText(`Answered without your ${what}${reason ? `: ${reason}` : ""}.`, "problem unseen");
 }
 
-/** The running agent, as words and as a row of dots. */
+/** Makes a line with the running agent, as text and as a row of dots. */
 function makeProgress(record, look) {
   const { agents } = record.system;
   const pass = Math.max(0, record.passes.length - 1);
   const agent = agents.find(({ name }) => name === record.now);
-  const doing = DOING[record.now] ?? (agent && agents.length > 1 ? agent.title : agent ? "Writing" : "Looking");
+  const doing = ACTIVITIES[record.now] ?? (agent && agents.length > 1 ? agent.title : agent ? "Writing" : "Looking");
   const words = record.state === "sent" ? "Sent" : record.ahead ? `${record.ahead} before you` : pass ? `${doing}, draft ${pass + 1}` : doing;
   const place = agents.indexOf(agent);
   return button(make("span", { className: "dots", "aria-hidden": "true" }, agents.map((_, number) => make("i", { className: number < place ? "past" : number === place ? "now" : "" }))), look,

@@ -15,8 +15,9 @@ function show(number) {
   find("[data-step='1']", viewer).disabled = at === frames.length - 1;
 }
 
-export function enlarge(some, number) {
-  frames = some;
+/** Shows one of these frames, by its position. */
+export function enlarge(allFrames, number) {
+  frames = allFrames;
   show(number);
   viewer.showModal();
 }
