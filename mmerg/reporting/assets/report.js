@@ -1,17 +1,16 @@
-/* Filters and sorts the table of samples, opens calls that a link names, highlights what evidence cites, and pages with
-   the arrow keys.
-   No network, no framework. Without this script every page shows the same. */
+/* Filters and sorts the table of samples, opens the call that a link names, highlights cited turns and keyframes, and
+   turns pages with the arrow keys. Without this script every page has the same content. */
 "use strict";
 
-// With this class the style sheet lays out only the first rows, until the table is ready.
+// With this class, the style sheet lays out only the first rows until the table is ready.
 document.documentElement.classList.add("scripted");
 addEventListener("error", () => document.documentElement.classList.remove("scripted"));
 
 addEventListener("DOMContentLoaded", () => {
-  const one = (selector, root = document) => root.querySelector(selector);
-  const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+  const find = (selector, root = document) => root.querySelector(selector);
+  const findAll = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 
-  /** Create a button. Its label is always text, never markup. */
+  /** Makes a button. Its label is text, never markup. */
   const makeButton = (label, className = "") =>
     Object.assign(document.createElement("button"), { type: "button", textContent: label, className });
 
@@ -21,37 +20,37 @@ addEventListener("DOMContentLoaded", () => {
   };
   addEventListener("hashchange", openTarget);
   openTarget();
-  addEventListener("beforeprint", () => all("details.unfold").forEach((fold) => { fold.open = true; }));
+  addEventListener("beforeprint", () => findAll("details.unfold").forEach((fold) => { fold.open = true; }));
 
   // Evidence and the turn or keyframe that it cites highlight each other.
-  for (const link of all("a.cite")) {
-    const pair = [link.closest("li"), document.getElementById(link.hash.slice(1))];
-    const point = (on) => () => pair.forEach((part) => part.classList.toggle("pointed", on));
-    for (const part of pair) {
-      for (const name of ["mouseenter", "focusin"]) part.addEventListener(name, point(true));
-      for (const name of ["mouseleave", "focusout"]) part.addEventListener(name, point(false));
+  for (const link of findAll("a.cite")) {
+    const ends = [link.closest("li"), document.getElementById(link.hash.slice(1))];
+    const highlight = (on) => () => ends.forEach((end) => end.classList.toggle("pointed", on));
+    for (const end of ends) {
+      for (const name of ["mouseenter", "focusin"]) end.addEventListener(name, highlight(true));
+      for (const name of ["mouseleave", "focusout"]) end.addEventListener(name, highlight(false));
     }
   }
 
   addEventListener("keydown", (event) => {
     if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    const link = { ArrowLeft: one("a[rel=prev]"), ArrowRight: one("a[rel=next]") }[event.key];
+    const link = { ArrowLeft: find("a[rel=prev]"), ArrowRight: find("a[rel=next]") }[event.key];
     if (link) link.click();
   });
 
   const table = document.getElementById("samples");
   if (!table) return;
-  const form = one("form.filters");
+  const form = find("form.filters");
   const body = table.tBodies[0];
-  const heads = all("thead th", table);
+  const heads = findAll("thead th", table);
   const fields = Array.from(form.elements).filter((field) => field.matches("input, select"));
   const search = form.elements.q;
   const normalize = (text) => text.normalize("NFKC").toLowerCase();
   let rows = Array.from(body.rows, (row, number) => ({
     row,
     number,
-    text: normalize([...all("bdi, .text span", row).map((part) => part.textContent), row.dataset.whole || ""].join("\n")),
-    blamed: all(".blamed bdi", row).map((name) => name.textContent),
+    text: normalize([...findAll("bdi, .text span", row).map((part) => part.textContent), row.dataset.whole || ""].join("\n")),
+    blamed: findAll(".blamed bdi", row).map((name) => name.textContent),
     data: { ...row.dataset },
   }));
   const collator = new Intl.Collator("en");
@@ -61,13 +60,13 @@ addEventListener("DOMContentLoaded", () => {
   const more = makeButton("", "more");
   table.after(more);
 
-  const value = (field) => (field.type === "checkbox" ? (field.checked ? field.value : "") : field.value);
+  const valueOf = (field) => (field.type === "checkbox" ? (field.checked ? field.value : "") : field.value);
   const matches = (entry, name, wanted) => (name === "blamed" ? entry.blamed.includes(wanted) : entry.data[name] === wanted);
-  const inOrder = () => sorted.by === "number" && !sorted.down;
+  const isDefaultOrder = () => sorted.by === "number" && !sorted.down;
 
   const filter = () => {
     const words = normalize(search.value).split(/\s+/).filter(Boolean);
-    const wanted = fields.filter((field) => field !== search && value(field)).map((field) => [field.name, value(field)]);
+    const wanted = fields.filter((field) => field !== search && valueOf(field)).map((field) => [field.name, valueOf(field)]);
     let count = 0;
     for (const entry of rows) {
       const fits = wanted.every((pair) => matches(entry, ...pair)) && words.every((word) => entry.text.includes(word));
@@ -76,7 +75,7 @@ addEventListener("DOMContentLoaded", () => {
     }
     more.hidden = count <= shown;
     more.textContent = `Show more: ${Math.min(shown, count)} of ${count} are shown`;
-    one(".empty").hidden = count > 0;
+    find(".empty").hidden = count > 0;
     table.hidden = count === 0;
     form.elements.shown.value = `${count} of ${rows.length}`;
   };
@@ -95,10 +94,10 @@ addEventListener("DOMContentLoaded", () => {
     filter();
   };
 
-  // The fragment holds the filters and the order, so that a view can be bookmarked and sent.
+  // The fragment of the address holds the filters and the order, so that a view can be bookmarked and shared.
   const saveView = () => {
-    const view = new URLSearchParams(fields.filter(value).map((field) => [field.name, value(field)]));
-    if (!inOrder()) view.set("sort", `${sorted.down ? "-" : ""}${sorted.by}`);
+    const view = new URLSearchParams(fields.filter(valueOf).map((field) => [field.name, valueOf(field)]));
+    if (!isDefaultOrder()) view.set("sort", `${sorted.down ? "-" : ""}${sorted.by}`);
     history.replaceState(null, "", view.size ? `#${view}` : location.pathname + location.search);
   };
   const loadView = () => {
@@ -125,25 +124,25 @@ addEventListener("DOMContentLoaded", () => {
     head.replaceChildren(button);
   }
   more.addEventListener("click", () => {
-    const visibleLinks = () => all("tbody tr:not([hidden]) th a", table);
+    const visibleLinks = () => findAll("tbody tr:not([hidden]) th a", table);
     const before = visibleLinks().length;
     shown += step;
     filter();
-    visibleLinks()[before].focus({ preventScroll: true }); // the button may be gone
+    visibleLinks()[before].focus({ preventScroll: true }); // the button may be hidden now
   });
-  let waiting = 0;
+  let timer = 0;
   form.addEventListener("input", () => {
     shown = step;
     filter();
-    clearTimeout(waiting);
-    waiting = setTimeout(saveView, 150); // browsers refuse an address that changes with every letter
+    clearTimeout(timer);
+    timer = setTimeout(saveView, 150); // browsers refuse to change the address with every letter
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => { shown = step; filter(); saveView(); }));
   addEventListener("hashchange", loadView);
   addEventListener("beforeprint", () => { shown = Infinity; filter(); }); // paper has no button for more rows
   addEventListener("afterprint", () => { shown = step; filter(); });
-  one(".skip").addEventListener("click", (event) => { event.preventDefault(); one("main").focus(); }); // keeps the view
+  find(".skip").addEventListener("click", (event) => { event.preventDefault(); find("main").focus(); }); // without a new fragment, which would reset the view
   form.hidden = false;
   loadView();
   table.classList.add("ready");
