@@ -54,7 +54,7 @@ def collect_facts(
         fields |= {
             "turns_looked_at": len(turns),
             "frames": sum(len(turn.frames) for turn in turns),
-            "get_frames_form": trace.frames.form,
+            "frames_form": trace.frames.form,
             "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in turns),
         }
     if first := trace.passes.get(0):

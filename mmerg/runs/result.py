@@ -70,7 +70,7 @@ class Result(SampleLine):
     gold_emotion: str | None = None
     turns_looked_at: Count = 0  # history turns whose clips were requested
     frames: Count = 0
-    get_frames_form: Form | None = None
+    frames_form: Form | None = None
     clip_problems: Count = 0  # turns without frames
     exemplars: Count = 0  # different exemplars in prompts
     excluded: dict[str, Count] = Field(default_factory=dict)  # withheld exemplars by guard

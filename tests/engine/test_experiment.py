@@ -125,7 +125,7 @@ def test_a_finished_sample_has_a_complete_result(lab: Lab) -> None:
         "cleaned": {},
         "turns_looked_at": 3,
         "frames": 0,
-        "get_frames_form": "none",
+        "frames_form": "none",
         "clip_problems": 0,
         "exemplars": 0,
         "excluded": {},
