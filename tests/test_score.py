@@ -106,7 +106,7 @@ def test_runs_that_differ_in_the_seed_are_averaged(tmp_path: Path, capsys: pytes
     assert main([*runs, "--columns", "acc", *QUICK]) == 0
     assert re.search(r"^acc ↑ .* 62.50 ± 17.68\b.*^acc ↑ +12\b", capsys.readouterr().out, re.MULTILINE | re.DOTALL)
     assert main([*runs, "--names", "one", *QUICK]) == 2
-    assert "1 name, but 2 to name" in capsys.readouterr().err
+    assert "1 name for 2 rows" in capsys.readouterr().err
 
 
 def test_a_csv_has_a_score_per_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,9 @@
-"""The tables of the papers, as printed: MERG (arXiv 2604.18988), TRACE (arXiv 2509.21849), HEF (2024).
+"""The tables of the papers, as printed: MERG (arXiv 2604.18988), TRACE (arXiv 2509.21849), HEF (arXiv 2402.11801).
 
     [iterations] = published("iterations")
     iterations.printed(iterations.rows[1])["acc"], iterations.rows[1].n    # 83.87, 31
 
-Columns are named like our metrics, if there is one.
+A column has the name of the same metric in mmerg, if there is one.
 """
 
 from functools import cache
@@ -14,11 +14,17 @@ from mmerg.storage.record import Record
 
 Name = Literal["main", "ablations", "iterations", "topk", "backbones", "trace", "hef"]
 NAMES: tuple[Name, ...] = get_args(Name)
-_FILES = ("merg", "trace", "hef")  # of several tables each
+_FILES = ("merg", "trace", "hef")  # each with several tables
 
 
 class Published(Record):
-    """A row as printed; None: not in the paper. n: samples as its digits tell, None if they do not."""
+    """A row as printed.
+
+    Attributes:
+        name: the name in the first column.
+        scores: by column; None if the paper gives no score.
+        n: the number of samples, if the digits of the scores reveal it.
+    """
 
     name: str
     scores: tuple[float | None, ...]
@@ -26,7 +32,7 @@ class Published(Record):
 
 
 class PaperTable(Record):
-    """A table of one dataset. notes: what the paper does not state, and what is inferred."""
+    """A table of a paper, for one dataset. notes: what the paper does not state, and what is inferred."""
 
     source: str
     title: str
@@ -36,13 +42,13 @@ class PaperTable(Record):
     rows: tuple[Published, ...]
 
     def printed(self, row: Published) -> dict[str, float]:
-        """The scores of a row by column, without those missing in the paper."""
+        """The scores of a row by column, without those that the paper does not give."""
         scores = zip(self.columns, row.scores, strict=True)
         return {column: score for column, score in scores if score is not None}
 
 
 def published(name: Name) -> list[PaperTable]:
-    """The tables of that name, one per dataset or kind of score."""
+    """Reads the tables of that name, one per dataset or kind of score."""
     return [PaperTable.model_validate(table) for table in _read()[name]]
 
 

@@ -1,1 +1,1 @@
-"""The papers' tables with the user's own runs below: `table_run` reads runs, `table` draws."""
+"""The papers' tables with the user's runs below: `table_run` reads runs, and `table` makes the tables."""

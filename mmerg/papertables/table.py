@@ -1,4 +1,4 @@
-"""A paper's table with runs below its rows.
+"""A paper's table, with the user's runs below its rows.
 
 table = add_runs(published("topk")[0], [read_table_run(folder)])
 console.print(format_table(table))
@@ -22,7 +22,7 @@ from mmerg.scoring.spread import Spread, average_over_seeds, group_by_setting
 
 NO_TEST = "The paper does not fully say how it measured: no run is tested against its values."
 RATED = ("empathy", "coherence", "fluency")
-HEADS = {  # columns, as papers print them
+HEADINGS = {  # of columns, as papers print them
     "self_ppl": "PPL (self)",
     "ppl": "PPL",
     "acc": "Acc",
@@ -41,7 +41,7 @@ HEADS = {  # columns, as papers print them
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of the paper, of a run, or of the mean over seeds."""
+    """A row of the paper, of a run, or of a mean over seeds. scores: by column. run: the name of the run's folder."""
 
     name: str
     by: Literal["paper", "ours", "seeds"]
@@ -52,7 +52,8 @@ class TableRow:
 
 @dataclass(frozen=True)
 class RunTable:
-    """A paper's table with runs. notes: on the runs and metrics. unequal: the inputs that runs do not share."""
+    """A paper's table with runs. notes: on the paper, the runs and the metrics. unequal: the inputs that only some of
+    the runs have; "" if all have the same."""
 
     paper: PaperTable
     rows: tuple[TableRow, ...]
@@ -61,25 +62,26 @@ class RunTable:
 
 
 def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
-    """The paper's rows, then the runs, then the means over seeds of finished ones."""
-    rows = [_paper_row(paper, row) for row in paper.rows]
+    """Makes a table of the paper's rows, the runs, and the means over seeds of finished runs."""
+    rows = [_make_paper_row(paper, row) for row in paper.rows]
     for number, run in enumerate(runs, start=1):
         scores = {column: score for column in paper.columns if (score := run.score(column))}
-        rows.append(TableRow(f"· run {number}", "ours", scores, run.run, _note(paper, run)))
-    finished = [number for number, run in enumerate(runs) if not run.scores.unfinished]
-    for seeds in group_by_setting([runs[number].manifest for number in finished]):
-        alike = [finished[place] for place in seeds]
-        if len(alike) > 1:
+        rows.append(TableRow(f"· run {number}", "ours", scores, run.run, _note_self_judged(paper, run)))
+    finished = [index for index, run in enumerate(runs) if not run.scores.unfinished]
+    for group in group_by_setting([runs[index].manifest for index in finished]):
+        seeds = [finished[index] for index in group]
+        if len(seeds) > 1:
             means = {
-                column: average_over_seeds([runs[number].score(column) for number in alike]) for column in paper.columns
+                column: average_over_seeds([runs[index].score(column) for index in seeds]) for column in paper.columns
             }
-            name = f"· mean of runs {', '.join(str(number + 1) for number in alike)}"
+            name = f"· mean of runs {', '.join(str(index + 1) for index in seeds)}"
             scores = {column: mean for column, mean in means.items() if mean}
-            rows.append(TableRow(name, "seeds", scores, note=_note(paper, runs[alike[0]])))
-    return RunTable(paper, tuple(rows), tuple(_notes(paper, runs, rows)), describe_unequal_inputs(runs))
+            rows.append(TableRow(name, "seeds", scores, note=_note_self_judged(paper, runs[seeds[0]])))
+    return RunTable(paper, tuple(rows), tuple(_list_notes(paper, runs, rows)), describe_unequal_inputs(runs))
 
 
-def _paper_row(paper: PaperTable, row: Published) -> TableRow:
+def _make_paper_row(paper: PaperTable, row: Published) -> TableRow:
+    """A row of the paper. Its accuracy has Wilson's interval if n is known."""
     scores = {column: Score(name=column, value=value, n=row.n or 0) for column, value in paper.printed(row).items()}
     if row.n and "acc" in scores:
         value = scores["acc"].value or 0.0
@@ -88,18 +90,19 @@ def _paper_row(paper: PaperTable, row: Published) -> TableRow:
     return TableRow(row.name, "paper", scores)
 
 
-def _note(paper: PaperTable, run: TableRun) -> str:
-    own = ", ".join(judge.name for judge in run.find_judgements(paper.columns) if judge.self_judged)
-    return f"rated by the model that wrote the replies: {own}" * bool(own)
+def _note_self_judged(paper: PaperTable, run: TableRun) -> str:
+    """Names the judges that rate their own replies; "" if there are none."""
+    judges = ", ".join(judge.name for judge in run.find_judgements(paper.columns) if judge.self_judged)
+    return f"rated by the model that wrote the replies: {judges}" if judges else ""
 
 
-def _notes(paper: PaperTable, runs: Sequence[TableRun], rows: Sequence[TableRow]) -> Iterator[str]:
+def _list_notes(paper: PaperTable, runs: Sequence[TableRun], rows: Sequence[TableRow]) -> Iterator[str]:
     yield f"source: {paper.source}"
     yield from paper.notes
     if any(row.n is not None for row in paper.rows):
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
-    named = [f" ({label})" for label in label_runs(runs)] if runs[1:] else [""] * len(runs)
-    for number, (run, label) in enumerate(zip(runs, named, strict=True), start=1):
+    labels = [f" ({label})" for label in label_runs(runs)] if len(runs) > 1 else [""] * len(runs)
+    for number, (run, label) in enumerate(zip(runs, labels, strict=True), start=1):
         inputs = ", ".join(list_inputs(run.manifest)) or "unknown inputs"
         yield f"run {number} is {run.name}{label}: {_describe_run(paper, run)}; it sees {inputs}"
     yield from (
@@ -110,7 +113,7 @@ def _notes(paper: PaperTable, runs: Sequence[TableRun], rows: Sequence[TableRow]
 
 
 def _describe_run(paper: PaperTable, run: TableRun) -> str:
-    """The data of a run, and its raters."""
+    """Describes the data and the raters of a run."""
     scores = run.scores
     parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
     if set(RATED) & set(paper.columns):
@@ -126,21 +129,21 @@ def _describe_run(paper: PaperTable, run: TableRun) -> str:
 
 
 def format_table(table: RunTable) -> Table:
-    """The table as text; below each score its interval and n."""
+    """Formats the table. Each cell has a score, its interval and n, one below the other."""
     columns = table.paper.columns
-    rows = [(row.name, *(_cell(row, column) for column in columns)) for row in table.rows]
-    heads = [HEADS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in columns]
+    rows = [(row.name, *(_format_cell(row, column) for column in columns)) for row in table.rows]
+    headings = [HEADINGS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in columns]
     title = "\n".join(filter(None, (table.unequal, f"{table.paper.title}.", NO_TEST)))
-    return Table(title, ("", *heads), rows, table.notes)
+    return Table(title, ("", *headings), rows, table.notes)
 
 
-def _cell(row: TableRow, column: str) -> str:
+def _format_cell(row: TableRow, column: str) -> str:
     score = row.scores.get(column)
     if score is None or score.value is None:
         return NONE
-    parts = [format_number(score.value)]
     if isinstance(score, Spread):
-        return "\n".join((*parts, f"sd {format_number(score.sd)}", f"{score.n} seeds"))
+        return "\n".join((format_number(score.value), f"sd {format_number(score.sd)}", f"{score.n} seeds"))
+    parts = [format_number(score.value)]
     if score.interval:
         parts.append(format_interval(*score.interval))
     if row.by != "paper" or score.interval:
@@ -149,11 +152,18 @@ def _cell(row: TableRow, column: str) -> str:
 
 
 def list_csv_rows(table: RunTable) -> Iterator[Mapping[str, object]]:
-    """The rows of a CSV, one per score."""
+    """Yields the rows of a CSV file, one per score."""
     for row in table.rows:
-        about = {"table": table.paper.title, "dataset": table.paper.dataset, "by": row.by, "row": row.name}
-        about |= {"run": row.run}
+        note = " ".join((NO_TEST, *table.paper.notes)) if row.by == "paper" else row.note
         for column, score in row.scores.items():
-            known = {"metric": column, "n": score.n or None}
-            note = " ".join((NO_TEST, *table.paper.notes)) if row.by == "paper" else row.note
-            yield {**about, **score.row(), **known, "note": note}
+            yield {
+                "table": table.paper.title,
+                "dataset": table.paper.dataset,
+                "by": row.by,
+                "row": row.name,
+                "run": row.run,
+                **score.row(),
+                "metric": column,
+                "n": score.n or None,
+                "note": note,
+            }

@@ -1,4 +1,4 @@
-"""A run for a paper's table, with its scores and ratings.
+"""Reads a run for a paper's table, with its scores and ratings.
 
 run = read_table_run(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
 run.score("acc")
@@ -17,7 +17,13 @@ from mmerg.scoring.score import Score, Scores, read_scores
 
 @dataclass(frozen=True)
 class TableRun(RunRef):
-    """A scored run. judges, people: ratings of the replies, by the name of the judge or the study."""
+    """A scored run.
+
+    Attributes:
+        scores: the scores of all metrics.
+        judges: ratings of the replies by models, by the name of the judge.
+        people: ratings of the replies by people, by the name of the study.
+    """
 
     scores: Scores
     judges: Mapping[str, Judgement]
@@ -29,31 +35,33 @@ class TableRun(RunRef):
         return f"{name} ({self.run})" if (name := self.manifest.custom_name) else self.run
 
     def score(self, column: str) -> Score | None:
-        """The score of a column: from `scores.json`, else a rating by people or a judge, if there is only one."""
+        """The score of a column: from `scores.json`, or else a rating by people, or else by a judge, if there is only
+        one."""
         if column in self.scores.scores:
             return self.scores.scores[column]
-        raters = [rated.scores for rated in self.people.values() if column in rated.scores]
-        raters = raters or [judge.scores for judge in self.find_judgements([column])]
-        return raters[0][column] if len(raters) == 1 else None
+        ratings = [rated.scores[column] for rated in self.people.values() if column in rated.scores]
+        if not ratings:
+            ratings = [judge.scores[column] for judge in self.find_judgements([column])]
+        return ratings[0] if len(ratings) == 1 else None
 
     def find_judgements(self, columns: Collection[str]) -> list[Judgement]:
-        """The judgements of any of these aspects."""
+        """The judgements that rate any of these aspects."""
         return [judge for judge in self.judges.values() if judge.scores.keys() & set(columns)]
 
 
 def read_table_run(path: Path) -> TableRun:
-    """The run in folder `path`. Raises UnscoredError if it has no scores or stale ones, RunError if a file cannot be
-    read."""
+    """Reads the run in the folder `path`. Raises UnscoredError if its scores are missing or stale, RunError if a file
+    cannot be read."""
     manifest = read_manifest(path)
     scores = read_scores(path, manifest.identity)
     return TableRun(path, manifest, scores, read_judgements(path), read_people_ratings(path))
 
 
 def select_judge(runs: Sequence[TableRun], judge: str) -> list[TableRun]:
-    """The runs with only the ratings of `judge` (a backbone, or backbone@rubric). Raises ConfigError if it judged none
-    of them."""
-    names = {name: one.judge for run in runs for name, one in run.judges.items()}
-    names |= {name: one.judge for run in runs for name, one in run.people.items()}
+    """Keeps only the ratings by `judge`, a backbone or backbone@rubric. Raises ConfigError if it judged none of the
+    runs."""
+    names = {name: rated.judge for run in runs for name, rated in run.judges.items()}
+    names |= {name: rated.judge for run in runs for name, rated in run.people.items()}
     if judge not in (*names, *names.values()):
         near = did_you_mean(judge, [*names, *names.values()])
         hint = f"{near} judges: {', '.join(sorted(names))}".strip() if names else "mmerg judge RUN…"
@@ -61,13 +69,13 @@ def select_judge(runs: Sequence[TableRun], judge: str) -> list[TableRun]:
     return [
         replace(
             run,
-            judges={name: one for name, one in run.judges.items() if judge in (name, one.judge)},
-            people={name: one for name, one in run.people.items() if judge in (name, one.judge)},
+            judges={name: rated for name, rated in run.judges.items() if judge in (name, rated.judge)},
+            people={name: rated for name, rated in run.people.items() if judge in (name, rated.judge)},
         )
         for run in runs
     ]
 
 
 def get_dataset(manifest: Manifest | JudgingManifest) -> str | None:
-    """The dataset of a run; None for a judging."""
+    """The dataset of a run; None for a judging, which has none."""
     return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None

@@ -16,7 +16,7 @@ from mmerg.scoring.standard import read_options
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the table that `score` prints."""
+    """Adds the options of the table that `score` prints."""
     parser.add_argument("--verbose", action="store_true", help="print signatures: all that affects a metric")
     parser.add_argument("--columns", metavar="A,B", default="", help="metrics, in this order; default: all")
     table = parser.add_argument_group("tables for papers")
@@ -26,22 +26,25 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def score(given: argparse.Namespace) -> int:
-    """Scores, writes and prints. Raises RunError and ConfigError; for a folder that is no run, before any is scored."""
-    abouts, options = check_runs(given.run), read_options(given)
+    """Scores the runs, writes their scores, and prints or writes the table. Returns the exit code.
+
+    Raises RunError if a run cannot be read (before any run is scored) and ConfigError for an invalid option.
+    """
+    refs, options = check_runs(given.run), read_options(given)
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
     metrics = select_metrics(scores, given.columns)
-    settings = group_by_setting([about.manifest for about in abouts])
-    names = label_runs([abouts[places[0]] for places in settings])
+    settings = group_by_setting([ref.manifest for ref in refs])
+    names = label_runs([refs[indices[0]] for indices in settings])
     if given.names:
         names = [name.strip() for name in given.names.split(",")]
     if len(names) != len(settings):
         raise ConfigError(
-            f"{plural(len(names), 'name')}, but {len(settings)} to name: runs that differ in seed alone share one",
+            f"{plural(len(names), 'name')} for {plural(len(settings), 'row')}: runs with other seeds share a row",
             where=f"--names {given.names}",
-            hint="one for each, in the order of the runs, split by commas",
+            hint="give a name per row, in the order of the runs, separated by commas",
         )
-    rows = [ScoreRow(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
-    ordered = [abouts[place] for places in settings for place in places]
+    rows = [ScoreRow(name, [scores[index] for index in indices]) for name, indices in zip(names, settings, strict=True)]
+    ordered = [refs[index] for indices in settings for index in indices]
     parts = render(rows, metrics, label_runs(ordered), given.verbose)
     deliver(given.format, given.out, parts, [tabulate(rows, metrics)], list_csv_rows(rows, metrics))
     return 0

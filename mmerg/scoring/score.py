@@ -167,8 +167,8 @@ def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
 
 
 def results_digest(results: Iterable[Result]) -> str:
-    """SHA-256 (hex) of results in the order of their ids. Default values do not count, so that a later version with one
-    more field gives the same digest."""
+    """The SHA-256 digest (hex) of results in the order of their ids. It omits default values, so that a later version
+    with more fields gives the same digest."""
     digest = hashlib.sha256()
     for result in sorted(results, key=lambda result: result.id):
         digest.update(json.dumps(result.model_dump(mode="json", exclude_defaults=True), sort_keys=True).encode())

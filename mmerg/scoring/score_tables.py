@@ -1,4 +1,4 @@
-"""Scores as tables. For a terminal: a row per metric, a column per run. For papers and spreadsheets: a row per setting.
+"""Tables of scores. A terminal shows a row per metric and a column per run; tables for papers have a row per setting.
 
 rows = [ScoreRow("mine", [scores])]
 for part in render(rows, ["acc", "dist2"], ["mine"]):
@@ -23,28 +23,36 @@ from mmerg.scoring.spread import Spread, average_over_seeds
 
 
 class ScoreRow(NamedTuple):
-    """A run, or runs that differ only in their seeds, and their name in a table."""
+    """A run, or several that differ only in their seeds, with a name for tables."""
 
     name: str
     runs: Sequence[Scores]
 
     def score(self, metric: str) -> Score | None:
-        """The score of the only run, or its mean and spread over the seeds."""
+        """The score of the run, or the mean and standard deviation over seeds."""
         scores = [run.scores.get(metric) for run in self.runs]
         return scores[0] if len(scores) == 1 else average_over_seeds(scores)
 
 
 def select_metrics(runs: Sequence[Scores], columns: str) -> list[str]:
-    """The metrics in `columns`, separated by commas; "" for all that are not of a single label, judging ones first.
-    Raises ConfigError for an unknown metric."""
-    known = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
+    """Selects the metrics of a table.
+
+    Args:
+        runs: the scores of all runs.
+        columns: names of metrics, separated by commas; "" for all metrics but those of a single label, with metrics
+            that judge first.
+
+    Raises:
+        ConfigError: if a metric is unknown.
+    """
+    higher_is_better = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
     if not columns:
         overall = dict.fromkeys(name for run in runs for name in run.overall)
-        return sorted(overall, key=lambda name: known[name] is None and name not in BASELINES)
+        return sorted(overall, key=lambda name: higher_is_better[name] is None and name not in BASELINES)
     names = [name.strip() for name in columns.split(",")]
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"one of {', '.join(known)}"
+        if name not in higher_is_better:
+            hint = did_you_mean(name, higher_is_better) or f"one of {', '.join(higher_is_better)}"
             raise ConfigError(f"there is no metric {name!r}", where="--columns", hint=hint)
     return names
 
@@ -52,51 +60,52 @@ def select_metrics(runs: Sequence[Scores], columns: str) -> list[str]:
 def render(
     rows: Sequence[ScoreRow], metrics: Sequence[str], labels: Sequence[str], verbose: bool = False
 ) -> Iterator[RenderableType]:
-    """The runs, numbered from 1; a table of scores, with means over seeds in the last columns; reasons for missing
-    scores; with `verbose` the signatures. labels: of the runs."""
+    """Yields the numbered runs, a table of scores with means over seeds in the last columns, and the reasons for
+    missing scores. labels: of the runs, in the order of `rows`. verbose: also yield signatures."""
     runs = [run for row in rows for run in row.runs]
     for number, run in enumerate(runs, start=1):
         yield escape(f"{number}: {run.run}: {run.engine}")
         yield escape(f"   {run.corpus}, protocol {run.protocol}; {run.counted}")
-    both = zip(labels, runs, strict=True)
-    columns = [ScoreRow(f"{number} {label}", [run]) for number, (label, run) in enumerate(both, start=1)]
+    labelled = zip(labels, runs, strict=True)
+    columns = [ScoreRow(f"{number} {label}", [run]) for number, (label, run) in enumerate(labelled, start=1)]
     for row in rows:
         if len(row.runs) > 1:
             numbers = [str(number) for number, run in enumerate(runs, start=1) if run in row.runs]
             columns.append(ScoreRow(f"mean of {','.join(numbers)}", row.runs))
-    heads = ["metric", *(column.name for column in columns), "n"]
-    lines = [format_row(_head(runs, name), [column.score(name) for column in columns]) for name in metrics]
-    yield Table("", heads, lines)
+    headings = ["metric", *(column.name for column in columns), "n"]
+    lines = [format_row(_format_heading(runs, name), [column.score(name) for column in columns]) for name in metrics]
+    yield Table("", headings, lines)
     for number, run in enumerate(runs, start=1):
         if run.by_label:
-            yield Table(f"{number}: by label", ("label", *CLASS_METRICS, "support"), list(_labels(run)))
-    yield from _missing(runs, metrics)
+            yield Table(f"{number}: by label", ("label", *CLASS_METRICS, "support"), list(_format_labels(run)))
+    yield from _explain_missing(runs, metrics)
     if verbose:
         yield Text("signatures")
         for name in metrics:
-            yield from _signatures(runs, name)
+            yield from _list_signatures(runs, name)
 
 
 def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str]) -> Table:
-    """A row per setting, a column per metric, and the best comparable scores in bold."""
+    """Makes a table with a row per setting and a column per metric. The best comparable scores are bold."""
     runs = [run for row in rows for run in row.runs]
     columns = [[row.score(name) for row in rows] for name in metrics]
-    cells = [[_cell(score, "\n{}") for score in column] for column in columns]
+    cells = [[_format_cell(score, "\n{}") for score in column] for column in columns]
     best = {
-        (row, place)
-        for place, (name, column) in enumerate(zip(metrics, columns, strict=True), start=1)
-        for row in _best(column, _scores(runs, name))
+        (row, column_number)
+        for column_number, (name, column) in enumerate(zip(metrics, columns, strict=True), start=1)
+        for row in _find_best(column, _get_scores(runs, name))
     }
-    intervals = [score.interval for name in metrics for score in _scores(runs, name)]
-    notes = ["Below a score its 95 % interval."] * any(intervals)
+    notes: list[str] = []
+    if any(score.interval for name in metrics for score in _get_scores(runs, name)):
+        notes.append("Below a score its 95 % interval.")
     notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]
     notes += dict.fromkeys(f"{run.corpus}, {run.counted}" for run in runs)
-    heads = ["", *(_head(runs, name) for name in metrics)]
-    return Table("", heads, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best)
+    headings = ["", *(_format_heading(runs, name) for name in metrics)]
+    return Table("", headings, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best)
 
 
 def list_csv_rows(rows: Sequence[ScoreRow], metrics: Sequence[str]) -> list[Mapping[str, object]]:
-    """The rows of a CSV: one per score of a run, with interval, n, method and signature."""
+    """Lists the rows of a CSV file: one per score of a run, with interval, n, method and signature."""
     return [
         {"row": row.name, "run": run.run} | run.scores[name].row()
         for row in rows
@@ -106,34 +115,34 @@ def list_csv_rows(rows: Sequence[ScoreRow], metrics: Sequence[str]) -> list[Mapp
     ]
 
 
-def _scores(runs: Sequence[Scores], name: str) -> list[Score]:
+def _get_scores(runs: Sequence[Scores], name: str) -> list[Score]:
     return [run.scores[name] for run in runs if name in run.scores]
 
 
-def _head(runs: Sequence[Scores], name: str) -> str:
-    return name + ARROWS[_scores(runs, name)[0].higher_is_better]
+def _format_heading(runs: Sequence[Scores], name: str) -> str:
+    return name + ARROWS[_get_scores(runs, name)[0].higher_is_better]
 
 
 def format_row(name: str, scores: Sequence[Score | None]) -> list[str]:
-    """A row of scores: its name, a cell per score, and their n. If n differs, each cell has its own."""
+    """Formats a row of scores: its name, a cell per score, and their n. If n differs, each cell shows its n."""
     counts = {score.n for score in scores if score and not isinstance(score, Spread)}
     n = str(counts.pop()) if len(counts) == 1 else ""
-    return [name, *(_cell(score, " [{}]", own_n=not n) for score in scores), n]
+    return [name, *(_format_cell(score, " [{}]", with_n=not n) for score in scores), n]
 
 
-def _cell(score: Score | None, interval: str, own_n: bool = False) -> str:
-    """A score with its interval, if any, formatted by `interval`; and its n on request."""
+def _format_cell(score: Score | None, interval_format: str, with_n: bool = False) -> str:
+    """Formats a score with its interval, if there is one, and on request with its n."""
     if score is None:
         return NONE
     if isinstance(score, Spread):
         return f"{format_number(score.value)} ± {format_number(score.sd)}"
-    ends = interval.format(format_interval(*score.interval)) if score.interval else ""
-    own = f" n={score.n}" if own_n and score.value is not None else ""
-    return f"{format_number(score.value)}{ends}{own}"
+    interval = interval_format.format(format_interval(*score.interval)) if score.interval else ""
+    n = f" n={score.n}" if with_n and score.value is not None else ""
+    return f"{format_number(score.value)}{interval}{n}"
 
 
-def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
-    """The rows with the best score, as printed; none if scores do not compare, or there is only one."""
+def _find_best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
+    """The rows with the best score, as printed; none if the scores cannot be compared, or there is only one."""
     values = {row: score.value for row, score in enumerate(column) if score and score.value is not None}
     better = scores[0].higher_is_better
     if better is None or len(values) < 2 or len({(drop_recorded(score.signature), score.n) for score in scores}) > 1:
@@ -142,20 +151,23 @@ def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
     return [row for row, value in values.items() if format_number(value) == best]
 
 
-def _labels(run: Scores) -> Iterator[list[str]]:
-    """A row per label, its support last."""
+def _format_labels(run: Scores) -> Iterator[list[str]]:
+    """Yields a row per label, with its support in the last column."""
     for label, scores in run.by_label.items():
-        cells = [_cell(scores.get(name), " [{}]") for name in CLASS_METRICS]
+        cells = [_format_cell(scores.get(name), " [{}]") for name in CLASS_METRICS]
         yield [label, *cells, str(scores["recall"].n)]
 
 
-def _by_run(values: Sequence[str]) -> dict[str, str]:
-    """The numbers of the runs that have each value: {"2": "1,3", "0": "2"}."""
-    return {value: ",".join(str(n) for n, one in enumerate(values, start=1) if one == value) for value in values}
+def _number_runs(values: Sequence[str]) -> dict[str, str]:
+    """The numbers of the runs with each value: {"2": "1,3", "0": "2"}. values: one per run."""
+    numbers: dict[str, list[str]] = {}
+    for number, value in enumerate(values, start=1):
+        numbers.setdefault(value, []).append(str(number))
+    return {value: ",".join(of_value) for value, of_value in numbers.items()}
 
 
-def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
-    """Why scores or intervals are missing or mean nothing, a line per reason."""
+def _explain_missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
+    """Yields a line per reason why scores or intervals are missing or meaningless."""
     reasons = group_by_reason(
         ((why, names), str(number))
         for number, run in enumerate(runs, start=1)
@@ -173,10 +185,14 @@ def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
             yield escape(f"{number}: {without}")
 
 
-def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
-    """One line if all runs have the same signature and interval method, else one per variant."""
-    scores = [run.scores.get(name) for run in runs]
-    signatures = _by_run([s.signature + f" ({s.method})" * bool(s.method) if s else "" for s in scores])
-    for text, numbers in signatures.items():
-        if text:
-            yield escape(f"  {name}{f' of {numbers}' if len(signatures) > 1 else ''}: {text}")
+def _list_signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
+    """Yields one line if all runs have the same signature and interval method, else a line per variant."""
+    signatures = []
+    for run in runs:
+        score = run.scores.get(name)
+        method = f" ({score.method})" if score and score.method else ""
+        signatures.append(f"{score.signature}{method}" if score else "")
+    variants = _number_runs(signatures)
+    for signature, numbers in variants.items():
+        if signature:
+            yield escape(f"  {name}{f' of {numbers}' if len(variants) > 1 else ''}: {signature}")

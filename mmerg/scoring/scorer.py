@@ -1,6 +1,6 @@
-"""Scores a run: every metric with n, interval and signature, stored in the run folder as `scores.json`.
+"""Scores a run on all metrics, and stores the scores in the run folder as `scores.json`.
 
-The same run, options and earlier file give the same bytes, in any order of samples.
+The same run, options and earlier file give the same bytes, whatever the order of samples.
 
     scores = score_run(read_run(folder), Options())
     write_scores(folder, scores)
@@ -28,13 +28,15 @@ from mmerg.storage.words import split_words
 
 
 def score_run(run: RunResults, options: Options = DEFAULTS) -> Scores:
-    """All scores of `run` that `options` request. Raises ConfigError (see `standard_metrics`)."""
+    """Computes all scores that `options` request. Raises ConfigError as `standard_metrics` does."""
     results = sorted(run.results, key=lambda result: (result.dialogue, result.id))
     dialogues = Dialogues([get_dialogue(result) for result in results]).numbers
     manifest = run.manifest
-    confused = build_confusion(results, manifest.corpus.labels)
-    metrics = [*standard_metrics(manifest, options), *class_metrics(confused.occurring if confused else ())]
-    split, replies = load_tokenizer(options.tokenizer), [result.response for result in results if result.response]
+    confusion = build_confusion(results, manifest.corpus.labels)
+    metrics = [*standard_metrics(manifest, options), *class_metrics(confusion.occurring if confusion else ())]
+    scores = [*(_score(metric, results, dialogues, options) for metric in metrics), *_score_memory(run)]
+    tokenize, replies = load_tokenizer(options.tokenizer), [result.response for result in results if result.response]
+    uncut = [reply for reply in replies if 2 * len(tokenize(reply)) <= len(split_words(reply))]
     return Scores(
         run=run.run,
         corpus=f"{manifest.corpus.name} {manifest.corpus.split}",
@@ -44,20 +46,17 @@ def score_run(run: RunResults, options: Options = DEFAULTS) -> Scores:
         failed=sum(not result.ok for result in results),
         unaudited=sum(result.unaudited for result in results),
         unfinished=max(0, manifest.protocol.samples - len(results)),
-        scores={
-            **{metric.name: _score(metric, results, dialogues, options) for metric in metrics},
-            **{score.name: score for score in _memory(run)},
-        },
-        confusion=confused,
+        scores={score.name: score for score in scores},
+        confusion=confusion,
         without_usable_logprobs=tuple(sorted(without_usable_logprobs(results))),
-        uncut=2 * sum(2 * len(split(reply)) <= len(split_words(reply)) for reply in replies) > len(replies),
+        uncut=2 * len(uncut) > len(replies),
         identity=manifest.identity,
         results=results_digest(results),
     )
 
 
-def _memory(run: RunResults) -> Iterator[Score]:
-    """The memory of the run's model in GiB, and its share on the CPU in %, if measured."""
+def _score_memory(run: RunResults) -> Iterator[Score]:
+    """Yields the memory of the run's model in GiB, and its share on the CPU in %, if they were measured."""
     if usage := read_memory_usage(run.path):
         for name, value in (("memory_gib", usage.gib), ("on_cpu", usage.on_cpu)):
             if value is not None:
@@ -65,7 +64,8 @@ def _memory(run: RunResults) -> Iterator[Score]:
 
 
 def _score(metric: Metric, results: Sequence[Result], dialogues: Indices, options: Options) -> Score:
-    """One metric over the results that count for it. dialogues: the number of each result's dialogue."""
+    """Scores a metric over the results that count for it. dialogues: shape [results], the number of each result's
+    dialogue."""
     mask = metric.mask(results)
     kept = list(compress(results, mask))
     score = Score(
@@ -87,13 +87,15 @@ def _score(metric: Metric, results: Sequence[Result], dialogues: Indices, option
 
 
 def write_scores(folder: Path, scores: Scores) -> Scores:
-    """Writes `scores` to a run's folder, whole or not at all; returns the content of the file. Keeps other scores of
-    the file, such as BERTScore, if the run and its results are the same. Raises RunError if the file cannot be written.
+    """Writes the scores to a run's folder, and returns the content of the file.
+
+    Other scores in the file, such as BERTScore, are kept if the run and its results are the same. The file is written
+    as a whole or not at all. Raises RunError if it cannot be written.
     """
-    with suppress(OSError, ValueError):  # no file, or of another version
-        before = read_record(folder / SCORES, Scores)
-        if (before.identity, before.results) == (scores.identity, scores.results):
-            others = {name: score for name, score in before.scores.items() if name not in scores.scores}
+    with suppress(OSError, ValueError):  # the file is missing, or of another version
+        earlier = read_record(folder / SCORES, Scores)
+        if (earlier.identity, earlier.results) == (scores.identity, scores.results):
+            others = {name: score for name, score in earlier.scores.items() if name not in scores.scores}
             scores = scores.model_copy(update={"scores": scores.scores | others})
     write_record(folder / SCORES, scores)
     return scores

@@ -1,1 +1,1 @@
-"""What run folders hold as tidy data: the six tables (`tables`) and data frames of them (`frames`)."""
+"""Runs as tidy data: `tables` reads six tables from run folders, and `frames` makes data frames of them."""

@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 
 
 class Tidy:
-    """Runs as data frames, each read on first use; docs/tidy.md lists the columns. A frame raises RunError if its files
-    cannot be read, `scores` and `verdicts` also if they are missing or stale.
+    """Runs as data frames, each read on first use; docs/tidy.md lists the columns.
 
-    samples: a row per finished sample. passes, calls: a row per pass or call.
-    scores: a row per metric of `mmerg score`, of a judge or of people. verdicts: a row per answer of a judge on an
-    aspect of a reply. ratings: a row per answer of a person.
+    Reading a frame raises RunError if its files cannot be read; for `scores` and `verdicts` also if they are missing or
+    stale.
+
+    Attributes:
+        samples: a row per finished sample.
+        passes: a row per pass.
+        calls: a row per call.
+        scores: a row per metric of `mmerg score`, of a judge, or of people.
+        verdicts: a row per verdict of a judge on an aspect of a reply.
+        ratings: a row per rating by a person.
     """
 
     samples: DataFrame
@@ -34,27 +40,27 @@ class Tidy:
     verdicts: DataFrame
     ratings: DataFrame
 
-    def __init__(self, abouts: Sequence[RunRef]) -> None:
-        self.abouts = abouts
+    def __init__(self, refs: Sequence[RunRef]) -> None:
+        self.refs = refs
 
     def __repr__(self) -> str:
-        runs = ", ".join(about.run for about in self.abouts)
+        runs = ", ".join(ref.run for ref in self.refs)
         return f"Tidy of {runs}; data frames: {', '.join(TABLES)}"
 
     def __getattr__(self, table: str) -> DataFrame:
-        """Reads a table and keeps it."""
+        """Reads a frame on first use, and stores it."""
         from pandas import DataFrame
 
         if table not in TABLES:
             raise AttributeError(table)
-        columns = dict.fromkeys(TABLES[table])  # a text column without a value is None, not NaN, so `.str` works
+        columns = dict.fromkeys(TABLES[table])  # a missing text is None and not NaN, so that `.str` works
         frame = DataFrame(
-            [columns | row for about in self.abouts for row in iterate_rows(about, table)], columns=list(columns)
+            [columns | row for ref in self.refs for row in iterate_rows(ref, table)], columns=list(columns)
         )
         setattr(self, table, frame)
         return frame
 
 
 def load(runs: Sequence[str | os.PathLike[str]]) -> Tidy:
-    """The runs in these folders. Raises RunError if a folder is no run, or two runs have the same name."""
+    """Reads the runs in these folders. Raises RunError if a folder is not a run, or two runs have the same name."""
     return Tidy(read_run_refs([Path(run) for run in runs]))

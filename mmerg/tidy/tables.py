@@ -1,9 +1,9 @@
-"""The six tables of a run: the names of their columns, taken from the classes of the files, and their rows.
+"""The columns and rows of the six tables of a run.
 
-A new field of a result, a call or a score becomes a column. The outputs of agents differ between systems, so they are
-JSON text.
+Most columns are the fields of the classes in the run's files, so a new field of a result, a call or a score becomes a
+column. The outputs of agents are JSON text, as they differ between systems.
 
-TABLES["passes"], list(iterate_rows(about, "passes"))
+TABLES["passes"], list(iterate_rows(ref, "passes"))
 """
 
 import json
@@ -25,80 +25,83 @@ from mmerg.runs.trace import SampleTrace
 from mmerg.scoring.score import Score, read_scores
 
 Row: TypeAlias = dict[str, object]
-RUN = ("run", "corpus", "split", "system", "backbone", "model")
-NOT_OF_SAMPLES = ("id", "audit", "timing")  # of a result; calls have their own times
-NOT_OF_CALLS = ("kind", "logprobs", "reply", "messages", "answer_schema")
+RUN = ("run", "corpus", "split", "system", "backbone", "model")  # the first columns of each table
+NOT_OF_SAMPLES = ("id", "audit", "timing")  # fields of results that are not columns; the calls have times
+NOT_OF_CALLS = ("kind", "logprobs", "reply", "messages", "answer_schema")  # fields of calls that are not columns
 
 
-def list_columns(kind: type[BaseModel], *without: str) -> tuple[str, ...]:
-    """The fields of a class."""
-    return tuple(name for name in kind.model_fields if name not in without)
+def list_columns(model: type[BaseModel], *excluded: str) -> tuple[str, ...]:
+    """The names of the fields of a class, but for the excluded ones."""
+    return tuple(name for name in model.model_fields if name not in excluded)
 
 
-def iterate_rows(about: RunRef, table: str) -> Iterator[Row]:
-    """The rows of a table of a run; they may hold more than its columns. Raises RunError if a file cannot be read."""
-    manifest, corpus = about.manifest, about.manifest.corpus
-    values = (about.run, corpus.name, corpus.split, manifest.system, manifest.backbone, manifest.engine.model)
-    of_run = dict(zip(RUN, values, strict=True))
-    yield from (of_run | row for row in _ROWS[table](about))
+def iterate_rows(ref: RunRef, table: str) -> Iterator[Row]:
+    """Yields the rows of a table, which may have more keys than the table has columns. Raises RunError if a file cannot
+    be read."""
+    manifest, corpus = ref.manifest, ref.manifest.corpus
+    values = (ref.run, corpus.name, corpus.split, manifest.system, manifest.backbone, manifest.engine.model)
+    run_columns = dict(zip(RUN, values, strict=True))
+    yield from (run_columns | row for row in _ROWS[table](ref))
 
 
-def _samples(about: RunRef) -> Iterator[Row]:
-    """For imported replies, counts are unknown."""
-    for result in read_results(about.path).values():
+def _samples(ref: RunRef) -> Iterator[Row]:
+    """Counts are None if the replies are imported, as they are unknown."""
+    for result in read_results(ref.path).values():
         fields = result.model_dump(exclude=set(NOT_OF_SAMPLES))
         yield {
             "sample": result.id,
-            "protocol": about.manifest.protocol.description,
+            "protocol": ref.manifest.protocol.description,
             **{name: None if value == {} else value for name, value in fields.items()},  # Parquet has no empty structs
             "plan": None if result.plan is None else _json(result.plan),
             "checks": None if result.audit is None else {name: bool(check) for name, check in result.audit.items()},
             "history": [{"speaker": speaker, "text": text} for speaker, text in result.history],
-            "labels": list(about.manifest.corpus.labels),
-            **(dict.fromkeys(COUNTED) if about.manifest.imported else {}),
+            "labels": list(ref.manifest.corpus.labels),
+            **(dict.fromkeys(COUNTS) if ref.manifest.imported else {}),
         }
 
 
-def _read_traces(about: RunRef) -> Iterator[tuple[str, SampleTrace]]:
-    """Each sample's id and trace."""
-    for id in read_results(about.path):
-        yield id, SampleTrace(read_events(about.path, id))
+def _read_traces(ref: RunRef) -> Iterator[tuple[str, SampleTrace]]:
+    """Yields the id and the trace of each sample."""
+    for id in read_results(ref.path):
+        yield id, SampleTrace(read_events(ref.path, id))
 
 
-def _passes(about: RunRef) -> Iterator[Row]:
-    for sample, trace in _read_traces(about):
+def _passes(ref: RunRef) -> Iterator[Row]:
+    for sample, trace in _read_traces(ref):
         last = max(trace.passes, default=0)
-        for t, this in trace.passes.items():
-            rerun, audited, status = this.rerun, this.audited, trace.status(this)
-            problem = this.unaudited or this.lost or (trace.failed if status == "failed" and t == last else None)
+        for t, pass_ in trace.passes.items():
+            rerun, audited, status = pass_.rerun, pass_.audited, trace.status(pass_)
+            problem = pass_.unaudited or pass_.lost or (trace.failed if status == "failed" and t == last else None)
             yield {
                 "sample": sample,
                 "t": t,
-                "outputs": _json({symbol: event.output for symbol, event in this.outputs.items()}),
+                "outputs": _json({symbol: event.output for symbol, event in pass_.outputs.items()}),
                 "status": status,
                 "selected": trace.selected is not None and trace.selected.t == t,
                 "rerun_from": rerun and rerun.stage,
                 "rerun_reason": rerun and rerun.reason,
                 "rerun_correction": rerun and rerun.correction,
-                "ran": [event.stage for event in this.made],
+                "ran": [event.stage for event in pass_.made],
                 "checks": audited and {name: finding.passed for name, finding in audited.audit.findings.items()},
                 "fault": audited and audited.fault,
                 "findings": audited and {name: dict(finding) for name, finding in audited.audit.findings.items()},
                 "failure": problem and str(problem.failure),
                 "failure_text": problem and problem.what,
                 "supplied": [
-                    _place(event) | {"content": _json(item)} for event in this.supplied for item in event.content
+                    {"stage": event.stage, "symbol": event.symbol, "content": _json(item)}
+                    for event in pass_.supplied
+                    for item in event.content
                 ],
-                "excluded": [kept.model_dump() | _place(event) for event in this.supplied for kept in event.excluded],
+                "excluded": [
+                    {**exemplar.model_dump(), "stage": event.stage, "symbol": event.symbol}
+                    for event in pass_.supplied
+                    for exemplar in event.excluded
+                ],
             }
 
 
-def _place(event: events.Supplied) -> Row:
-    return {"stage": event.stage, "symbol": event.symbol}
-
-
-def _calls(about: RunRef) -> Iterator[Row]:
-    for sample, trace in _read_traces(about):
+def _calls(ref: RunRef) -> Iterator[Row]:
+    for sample, trace in _read_traces(ref):
         for call in trace.calls:
             event, reply = call.event, call.event.reply
             yield {
@@ -114,50 +117,51 @@ def _calls(about: RunRef) -> Iterator[Row]:
             }
 
 
-def _scores(about: RunRef) -> Iterator[Row]:
-    """The metrics of `scores.json`, of each judge and study, and of each comparison with another run, by aspect and
-    over all. Raises UnscoredError if the run is not scored, or its scores are stale."""
-    yield from _score_rows(read_scores(about.path, about.manifest.identity).scores)
-    for judgement in read_judgements(about.path).values():
+def _scores(ref: RunRef) -> Iterator[Row]:
+    """Yields the metrics of `scores.json`, of each judge and study, and of each comparison with another run (over all
+    aspects and by aspect). Raises UnscoredError if the scores are missing or stale."""
+    yield from _score_rows(read_scores(ref.path, ref.manifest.identity).scores)
+    for judgement in read_judgements(ref.path).values():
         yield from _score_rows(judgement.scores, judge=judgement.name)
-    for match in read_matches(about):
+    for match in read_matches(ref):
         for aspect, scores in {"": match.overall, **match.aspects}.items():
             yield from _score_rows(scores, aspect, judge=match.name, against=match.runs[1])
-    for rated in read_people_ratings(about.path).values():
+    for rated in read_people_ratings(ref.path).values():
         yield from _score_rows(rated.scores, judge=rated.name)
         for other, scores in rated.against.items():
             yield from _score_rows(scores, judge=rated.name, against=other)
 
 
-def _score_rows(scores: Mapping[str, Score], aspect: str = "", **whose: str) -> Iterator[Row]:
+def _score_rows(scores: Mapping[str, Score], aspect: str = "", **judge: str) -> Iterator[Row]:
+    """Yields a row per score. judge: the columns of JUDGE."""
     for metric, score in scores.items():
-        yield {**whose, **score.row(), "metric": f"{metric}_{aspect}" if aspect else metric}
+        yield {**judge, **score.row(), "metric": f"{metric}_{aspect}" if aspect else metric}
 
 
-def _ratings(about: RunRef) -> Iterator[Row]:
-    for rated in read_people_ratings(about.path).values():
-        yield from ({"study": rated.study, **one.model_dump()} for one in rated.ratings)
+def _ratings(ref: RunRef) -> Iterator[Row]:
+    for rated in read_people_ratings(ref.path).values():
+        yield from ({"study": rated.study, **rating.model_dump()} for rating in rated.ratings)
 
 
-def _verdicts(about: RunRef) -> Iterator[Row]:
+def _verdicts(ref: RunRef) -> Iterator[Row]:
     """Raises RunError if the folder of a judging is missing."""
-    for judgement in (*read_judgements(about.path).values(), *read_matches(about)):
-        folder = about.path.resolve().parent / judgement.judging
+    for judgement in (*read_judgements(ref.path).values(), *read_matches(ref)):
+        folder = ref.path.resolve().parent / judgement.judging
         if not folder.exists():
-            what = f"the verdicts of {judgement.name} are gone: its folder is not beside the run"
-            hint = "put that folder back, or judge again: the calls come from the reply cache"
+            what = f"the verdicts of {judgement.name} are missing: its folder is not beside the run"
+            hint = "restore the folder, or judge again: the calls come from the reply cache"
             raise RunError(what, where=str(folder), hint=hint)
         against = judgement.runs[1] if isinstance(judgement, Match) else None
         for judged in read_records(folder, Verdicts, VERDICTS).values():
-            own = {"judge": judgement.name, "against": against, "sample": judged.id, "dialogue": judged.dialogue}
-            yield from (own | verdict.model_dump() for verdict in judged.verdicts)
+            shared = {"judge": judgement.name, "against": against, "sample": judged.id, "dialogue": judged.dialogue}
+            yield from (shared | verdict.model_dump() for verdict in judged.verdicts)
 
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-COUNTED = [name for name, info in Result.model_fields.items() if info.annotation in (int, float)]
+COUNTS = [name for name, info in Result.model_fields.items() if info.annotation in (int, float)]
 JUDGE = ("judge", "against")
 _ROWS: Mapping[str, Callable[[RunRef], Iterator[Row]]] = {
     "samples": _samples,

@@ -172,7 +172,7 @@ def test_scores_and_verdicts_hold_ratings_by_a_judge(judged: Path) -> None:
         ["gemma3-12b@likert", "a/1", "empathy", 4.0], ["gemma3-12b@likert", "b/2", "empathy", 5.0]
     ]  # fmt: skip
     shutil.rmtree(judged.parent / JUDGING)
-    with pytest.raises(RunError, match=r"the verdicts of gemma3-12b@likert are gone"):
+    with pytest.raises(RunError, match=r"the verdicts of gemma3-12b@likert are missing"):
         _ = mmerg.load(judged).verdicts
 
 
