@@ -112,7 +112,7 @@ class Auditing:
         if FOREIGN in self.kinds and (foreign := self.passes.draw_foreign(state, stage, self.seed)):
             yield FOREIGN, foreign
         for kind, changed_stage, changed_state in self._change_inputs(state, stage):
-            if output := _unless_final(partial(ask, changed_stage, changed_state, 0, candidate=Candidate(1))):
+            if output := _call_or_none(partial(ask, changed_stage, changed_state, 0, candidate=Candidate(1))):
                 yield kind, output
         symbol, _, field = self.prompts.system.result.get("response", "").partition(".")
         if stage.gives == symbol:
@@ -143,7 +143,7 @@ class Auditing:
         assert auditor is not None
         forms = ask.make_forms(auditor, state, 0)
         needs_findings = any("finding" in self.forms[stage.name] for stage in stages)
-        audit = _unless_final(lambda: ask(auditor, state, 0)) if needs_findings else None
+        audit = _call_or_none(lambda: ask(auditor, state, 0)) if needs_findings else None
         findings = to_audit(audit).findings if isinstance(audit, BaseModel) else {}
         passed = {name: 1.0 if finding.passed else -1.0 for name, finding in findings.items()}
 
@@ -151,12 +151,12 @@ class Auditing:
             if form == "finding":
                 return passed.get(stage.name)
             with user_code(f"{stage.name}, form={form}"):
-                return _unless_final(lambda: forms.score(stage, state, form))
+                return _call_or_none(lambda: forms.score(stage, state, form))
 
         return {stage.name: {form: score(stage, form) for form in self.forms[stage.name]} for stage in stages}
 
 
-def _unless_final(work: Callable[[], T]) -> T | None:
+def _call_or_none(work: Callable[[], T]) -> T | None:
     """The result of `work`; None if the model gives no valid output. Raises SampleError if a call fails."""
     try:
         return work()

@@ -1,6 +1,6 @@
 """Measures how well scores separate clean from faulty outputs.
 
-AUC is the share of pairs of a clean and a faulty output in which the clean one has the higher score; a tie is half.
+AUC is the share of pairs of a clean and a faulty output in which the clean one has the higher score; a tie counts half.
 Intervals are from a bootstrap over dialogues or, if all draws are equal, from Wilson's method for that many dialogues.
 An unreadable check counts against the auditor: it passes no clean output and detects no fault.
 """

@@ -56,18 +56,28 @@ class PlantedFaults(Record):
             rows = {name: row for name, row in self.aucs.items() if row.keys() & set(columns)}
             if not rows:
                 continue
-            aucs = [[name, *(_cell(row.get(kind)) for kind in columns)] for name, row in rows.items()]
+            aucs = [[name, *(_format(row.get(kind)) for kind in columns)] for name, row in rows.items()]
             yield Table("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs)
             checks = {name: self.checks[name] for name in rows if name in self.checks}
             detected = [
-                [name, *map(_cell, (check.specificity, *map(check.sensitivity.get, columns))), format_number(check.ece)]
+                [
+                    name,
+                    *map(_format, (check.specificity, *map(check.sensitivity.get, columns))),
+                    format_number(check.ece),
+                ]
                 for name, check in checks.items()
             ]
             title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues;"
             title += " a finding has none"
             yield Table(title, ("check", "specificity", *columns, "ECE"), detected)
         together = [
-            [form, _cell(whole.passed), _cell(whole.blamed), format_number(whole.chance), format_number(whole.f1)]
+            [
+                form,
+                _format(whole.passed),
+                _format(whole.blamed),
+                format_number(whole.chance),
+                format_number(whole.f1),
+            ]
             for form, whole in self.wholes.items()
         ]
         yield Table("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together)
@@ -105,7 +115,7 @@ def compute_checks(
     return checks, wholes
 
 
-def _cell(measure: Measure | None) -> str:
+def _format(measure: Measure | None) -> str:
     if measure is None:
         return NONE
     interval = f" [{format_number(measure.low)}, {format_number(measure.high)}]" if measure.low is not None else ""

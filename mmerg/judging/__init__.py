@@ -1,1 +1,1 @@
-"""A local model as judge of finished runs: a system of independent stages over replies that are there already."""
+"""Lets a local model judge the replies of finished runs. A judge is a system with an independent stage per aspect."""

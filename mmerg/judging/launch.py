@@ -120,13 +120,13 @@ class Judging:
         """Judges the remaining items of a set, and writes and prints the scores. Returns the exit code."""
         out, runs = self.out, judging_set.runs
         settings = self.settings.plain()
-        known = {
+        digests = {
             CONFIG: digest_settings(settings),
             **self.judge.prompts.compute_digests(),
             "judged": judging_set.digest(),
         }
         manifest = JudgingManifest(
-            identity={**known, ENGINE: serialize_engine(self.engine)},
+            identity={**digests, ENGINE: serialize_engine(self.engine)},
             engine=self.engine,
             judged=tuple(
                 JudgedRun(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in runs
@@ -138,7 +138,7 @@ class Judging:
         )
         # The folder's name has a hash of settings, prompts and replies; other pairs of runs may have the same replies.
         pair = {"pair": "".join(run.run for run in runs)} if len(runs) > 1 else {}
-        mark = combine_digests(known | pair)[:8]
+        mark = combine_digests(digests | pair)[:8]
         path = Path(self.settings.runs) / f"judge-{self.settings.judge.name}-{folder_name(self.backbone.name)}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
             items = judging_set.items[: self.settings.limit]

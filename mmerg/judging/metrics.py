@@ -35,12 +35,12 @@ def _prefers_first(verdicts: Sequence[Verdict]) -> list[bool]:
 
 def _flips(verdicts: Sequence[Verdict]) -> list[bool]:
     """For each pair: its two orders prefer different runs."""
-    return [{a_first.preferred, b_first.preferred} == {A, B} for a_first, b_first in _both_orders(verdicts)]
+    return [{a_first.preferred, b_first.preferred} == {A, B} for a_first, b_first in _pair_orders(verdicts)]
 
 
 def agree_orders(verdicts: Sequence[Verdict]) -> list[bool]:
     """For each pair: its two orders give the same verdict."""
-    return [a_first.preferred == b_first.preferred for a_first, b_first in _both_orders(verdicts)]
+    return [a_first.preferred == b_first.preferred for a_first, b_first in _pair_orders(verdicts)]
 
 
 def _agree_repeats(verdicts: Sequence[Verdict]) -> list[bool]:
@@ -63,12 +63,12 @@ def score_ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature
     dialogues = [sample.dialogue for sample in samples]
     scores = {}
     for aspect in aspects:
-        ratings = [_ratings(sample, aspect) for sample in samples]
-        scores[aspect] = _mean(aspect, ratings, dialogues, "bootstrap", signature, higher_is_better=True)
+        ratings = [_list_ratings(sample, aspect) for sample in samples]
+        scores[aspect] = _score_mean(aspect, ratings, dialogues, "bootstrap", signature, higher_is_better=True)
     return scores
 
 
-def _ratings(sample: Verdicts, aspect: str) -> list[int]:
+def _list_ratings(sample: Verdicts, aspect: str) -> list[int]:
     if sample.no_reply:
         return [LEVELS[0]]
     scores = (verdict.score for verdict in sample.verdicts if verdict.aspect == aspect)
@@ -80,9 +80,9 @@ def score_preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signa
     pairs won minus pairs lost. The others: see `CONSISTENCY`."""
     dialogues = [sample.dialogue for sample in samples]
     outcomes = [list(find_outcomes(sample, aspects)) for sample in samples]
-    usable = [list(_usable(sample, aspects)) for sample in samples]
+    usable = [list(_group_usable(sample, aspects)) for sample in samples]
     margins = [[100.0 * outcome for outcome in sample_outcomes] for sample_outcomes in outcomes]
-    scores = {"margin": _mean("margin", margins, dialogues, "bootstrap", signature)}
+    scores = {"margin": _score_mean("margin", margins, dialogues, "bootstrap", signature)}
     shares = {
         name: [[outcome == end for outcome in sample_outcomes] for sample_outcomes in outcomes]
         for name, end in ENDS.items()
@@ -91,11 +91,11 @@ def score_preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signa
         shares[name] = [[case for verdicts in by_aspect for case in find_cases(verdicts)] for by_aspect in usable]
     for name, cases in shares.items():
         percent = [[100.0 * case for case in sample_cases] for sample_cases in cases]
-        scores[name] = _mean(name, percent, dialogues, "wilson", signature)
+        scores[name] = _score_mean(name, percent, dialogues, "wilson", signature)
     return scores
 
 
-def _mean(
+def _score_mean(
     name: str,
     cases: Sequence[Sequence[float]],
     dialogues: Sequence[str],
@@ -125,23 +125,23 @@ def find_outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
     if sample.no_reply:
         yield (B in sample.no_reply) - (A in sample.no_reply)
         return
-    for verdicts in _usable(sample, aspects):
+    for verdicts in _group_usable(sample, aspects):
         pairs = [
             a_first.preferred if a_first.preferred == b_first.preferred else None
-            for a_first, b_first in _both_orders(verdicts)
+            for a_first, b_first in _pair_orders(verdicts)
         ]
         if pairs:
             yield (2 * pairs.count(A) > len(pairs)) - (2 * pairs.count(B) > len(pairs))
 
 
-def _both_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
+def _pair_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
     """The verdicts of each repeat with A shown first and with B shown first, if both are usable."""
     by_first = {(verdict.repeat, verdict.order[0]): verdict for verdict in verdicts}
     repeats = [repeat for repeat, first in by_first if first == A and (repeat, B) in by_first]
     return [(by_first[repeat, A], by_first[repeat, B]) for repeat in repeats]
 
 
-def _usable(sample: Verdicts, aspects: Sequence[str]) -> Iterator[list[Verdict]]:
+def _group_usable(sample: Verdicts, aspects: Sequence[str]) -> Iterator[list[Verdict]]:
     """The usable verdicts on each aspect that has some."""
     for aspect in aspects:
         if usable := [verdict for verdict in sample.verdicts if verdict.usable and verdict.aspect == aspect]:

@@ -15,7 +15,7 @@ class Rating(Record):
     """A level from 1 to 5, as the aspect's anchors describe them."""
 
     reason: Annotated[Reason, Field(description="what in the reply decides the level")]
-    score: Annotated[  # not a Literal: to that, true and 1.0 are 1
+    score: Annotated[  # not a Literal, which accepts true and 1.0 as 1
         int,
         Field(
             ge=LEVELS[0],

@@ -1,1 +1,1 @@
-"""People rate replies: draws a blind study from runs, serves it as a page, and scores it with agreement."""
+"""Lets people rate replies: builds a blind study of runs, serves it as a page, and scores the ratings."""

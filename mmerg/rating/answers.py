@@ -90,7 +90,7 @@ class StudyAnswers:
         self.rated = self.frame[~(self.frame.check | self.frame.again).astype(bool)]
         self.raters = [rater for rater in log.orders if rater in set(self.rated.rater)]
 
-    def points(self, question: str) -> list[float]:
+    def list_points(self, question: str) -> list[float]:
         """The scale as numbers, in ascending order."""
         return sorted(NUMBERS.get(point, point) for point in self.form.questions[question].points)  # type: ignore[arg-type]
 

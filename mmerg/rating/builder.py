@@ -112,7 +112,9 @@ class StudyBuilder:
     def _add_item(self, sample: Item, media: Media, group: tuple[int, ...]) -> str:
         """Adds an item: the replies of a group of candidates to a sample. Returns its code."""
         replies = tuple(self.replies[sample.id][candidate] or "" for candidate in group)
-        code = self._add_code(StudyItem(history=_turns(sample, media), responder=sample.responder, replies=replies))
+        code = self._add_code(
+            StudyItem(history=_build_turns(sample, media), responder=sample.responder, replies=replies)
+        )
         self.key[code] = KeyItem(sample=sample.id, dialogue=sample.dialogue, candidates=group)
         return code
 
@@ -131,9 +133,9 @@ class StudyBuilder:
                 bad, fails = written.text, written.fails
             else:
                 continue
-            expect, loud = {name: self.form.low_points(name) for name in fails}, number % 2 == 0
+            expect, loud = {name: self.form.list_low_points(name) for name in fails}, number % 2 == 0
             replies = (bad,) if self.form.replies == 1 else (real, bad)
-            item = StudyItem(history=_turns(sample, media), responder=sample.responder, replies=replies)
+            item = StudyItem(history=_build_turns(sample, media), responder=sample.responder, replies=replies)
             code = self._add_code(item.model_copy(update={"expect": expect, "why": gold.note} if loud else {}))
             self.key[code] = KeyItem(sample=sample.id, dialogue=sample.dialogue, expect=expect, loud=loud)
             yield code
@@ -174,7 +176,7 @@ class StudyBuilder:
         return order
 
 
-def _turns(sample: Item, media: Media) -> tuple[ShownTurn, ...]:
+def _build_turns(sample: Item, media: Media) -> tuple[ShownTurn, ...]:
     return tuple(
         ShownTurn(speaker=speaker, text=text, media=media[sample.id].get(number, ()))
         for number, (speaker, text) in enumerate(sample.history, start=1)

@@ -83,7 +83,7 @@ class StudyForm(Record):
             raise ValueError(f"every training item needs {self.replies} replies")
         return self
 
-    def low_points(self, question: str) -> tuple[Point, ...]:
+    def list_low_points(self, question: str) -> tuple[Point, ...]:
         """The correct answers for a bad reply: the two lowest points; of a pair the first reply, as the bad one is the
         second."""
         return ("first",) if self.replies == 2 else tuple(self.questions[question].points)[:2]

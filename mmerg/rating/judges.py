@@ -88,7 +88,7 @@ def _compare_judge(
     import numpy as np
     from pandas import crosstab
 
-    people, points = answers.matrix(question, answers.raters), answers.points(question)
+    people, points = answers.matrix(question, answers.raters), answers.list_points(question)
     verdicts = people.index.get_level_values("item").map(column).to_numpy(float)
     both = people.notna().any(axis=1) & ~np.isnan(verdicts)
     people, verdicts = people[both], verdicts[both]

@@ -72,9 +72,9 @@ def _write_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Pat
     if plan.corpus.fingerprint != run.manifest.identity.get("corpus"):
         what = "the corpus has changed since the runs"
         raise ConfigError(what, where=where, hint="restore its files, or use visual=frames")
-    known = {sample.id: sample for sample in plan.selection.samples}
+    by_id = {sample.id: sample for sample in plan.selection.samples}
     last_turns = run.manifest.setting("frames.last_turns", 2)
-    clips = {id: _find_clips(known[id], last_turns) for id in samples}
+    clips = {id: _find_clips(by_id[id], last_turns) for id in samples}
     used = {id: _read_frames(run, id) for id in samples}
     if missing := [f"{id}, turn {turn}" for id in samples for turn in sorted(used[id].keys() - clips[id].keys())]:
         what = f"{len(missing)} clips that the run used are missing: {preview(missing)}"

@@ -106,13 +106,13 @@ def tabulate_results(results: StudyResults, replies: int) -> Iterator[Renderable
         yield tabulate_scores(f"agreement [95 %], {raters}", scores.agreement, coefficients, "question")
         reasons = {score.why: None for row in scores.agreement.values() for score in row.values() if score.why}
         yield from map(escape, reasons)
-    yield Table("raters", RATERS, [(name, *_rater_cells(rater)) for name, rater in results.raters.items()])
+    yield Table("raters", RATERS, [(name, *_format_rater(rater)) for name, rater in results.raters.items()])
     if results.judges:
-        yield Table("model judges against people", JUDGES, list(map(_judge_cells, results.judges)))
+        yield Table("model judges against people", JUDGES, list(map(_format_judge, results.judges)))
     yield from map(escape, results.warnings)
 
 
-def _rater_cells(rater: RaterStatistics) -> Iterator[str]:
+def _format_rater(rater: RaterStatistics) -> Iterator[str]:
     yield str(rater.items)
     yield from (f"{failed} of {answered}" for failed, answered in (rater.silent, rater.loud))
     yield from map(format_number, (rater.same, rater.seconds, rater.straight))
@@ -120,7 +120,7 @@ def _rater_cells(rater: RaterStatistics) -> Iterator[str]:
     yield "" if rater.passed else "failed checks"
 
 
-def _judge_cells(judge: JudgeComparison) -> Sequence[str]:
+def _format_judge(judge: JudgeComparison) -> Sequence[str]:
     name, people, joined, _ = format_row(f"{judge.judge}, {judge.question}", [judge.people, judge.joined])
     return name, people, joined, format_number(judge.kappa), format_number(judge.both_orders), str(judge.n)
 
@@ -145,7 +145,7 @@ def _describe_methods(
         settings=settings,
         raters=list(raters.values()),
         agreed=len({entry.rater for entry in answers.log.entries if entry.question == CONSENT} & raters.keys()),
-        scale=answers.points(next(iter(answers.form.questions))),
+        scale=answers.list_points(next(iter(answers.form.questions))),
     )
     return " ".join(text.split()) + "\n"
 

@@ -59,7 +59,7 @@ def score_study(answers: StudyAnswers, raters: Sequence[str], draws: int, seed: 
     means: dict[str, dict[str, Score]] = {}
     pairs: list[CandidatePair] = []
     for question in answers.form.questions:
-        points = answers.points(question)
+        points = answers.list_points(question)
         span = points[-1] - points[0]
         agreement[question] = _score_agreement(answers.matrix(question, raters), points, likert, draws, seed)
 
@@ -144,14 +144,14 @@ def estimate_mean(
     highest possible mean, which bound the interval. p is None without an interval."""
     from scipy.stats import t
 
-    known = ~np.isnan(values)
-    score = Score(name=name, value=None, n=int(known.any(axis=1).sum()), why="no ratings")
-    if not known.any():
+    is_rated = ~np.isnan(values)
+    score = Score(name=name, value=None, n=int(is_rated.any(axis=1).sum()), why="no ratings")
+    if not is_rated.any():
         return score, None
     groups = np.unique(np.array(dialogues, str), return_inverse=True)[1]
     sums, counts = (np.zeros((groups.max() + 1, values.shape[1])) for _ in range(2))
-    np.add.at(sums, groups, np.where(known, values, 0.0))
-    np.add.at(counts, groups, known)
+    np.add.at(sums, groups, np.where(is_rated, values, 0.0))
+    np.add.at(counts, groups, is_rated)
     estimate = float(sums.sum() / counts.sum())
     score = score.model_copy(update={"value": estimate, "why": "no interval: all ratings are from one dialogue"})
     if len(sums) < 2:
