@@ -1,4 +1,4 @@
-"""Outputs of the baselines that are no plain text."""
+"""The outputs of the baselines that are not plain text."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Outputs of MultiAgentESC's agents that are no plain text."""
+"""The outputs of MultiAgentESC's agents that are not plain text."""
 
 from collections import Counter
 from typing import Annotated
