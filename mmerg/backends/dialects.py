@@ -32,7 +32,6 @@ class Description(BaseModel):
     """A server's description of itself and a model.
 
     Attributes:
-        version: of the server.
         context: the limit of one call in tokens, None if the server does not say.
         vision: whether the model takes images, None if the server does not say.
         more: other facts that replies depend on, besides the model's entry in the list of models.
@@ -55,7 +54,6 @@ class Dialect:
     """How to call one kind of server.
 
     Attributes:
-        name: of the dialect.
         sampler_names: the server's name of each sampler in `Sampling`.
         lacks: samplers that the server lacks, with the value that it always uses. Other values are refused.
         describe: makes a description from the model's entry in the list of models and the responses at `about`. Raises

@@ -36,9 +36,7 @@ class Http(httpx.BaseTransport):
     """A client that sends requests to the host at `address`. It is also a transport for other httpx clients.
 
     Args:
-        address: of the server.
         server: the kind of server, for errors.
-        deadlines: of each call.
         where: the host's name in errors.
         socket: the path of the Unix socket of a server in this process. Its connections are not kept, because an idle
             connection would block one of the server's few threads.

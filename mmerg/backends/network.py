@@ -23,11 +23,8 @@ class Call:
     """One request and its response.
 
     Attributes:
-        connect: the deadline for opening a connection, in seconds.
-        timer: measures the other deadlines.
-        tokens: cancel the call.
-        received: bytes of the response that have arrived.
-        max_bytes: the limit of `received`.
+        connect: the deadline for opening a connection, in seconds; `timer` measures the others.
+        received: bytes of the response that have arrived, at most `max_bytes`.
         reused: whether the connection has served an earlier call.
         closed_by_server: whether the server has closed the connection.
     """

@@ -40,12 +40,8 @@ class Ollama(Adapter):
     """A `Backend` for one model at one Ollama host.
 
     Args:
-        model: its name in Ollama.
         load: the model's load options, including `num_ctx`.
-        host: the server's address.
-        think: whether the model should think.
         keep_alive: how long the model stays loaded after a call (30m, 2h).
-        deadlines: of each call.
         check_wait: seconds before the first retry of the check after a reply.
     """
 

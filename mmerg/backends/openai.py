@@ -54,13 +54,9 @@ class OpenAI(Adapter):
     """A `Backend` for one model at one server.
 
     Args:
-        model: its name as the server lists it.
         dialect: the kind of server, a key of `DIALECTS`.
         load: `num_ctx`, the number of tokens that a call may need.
-        host: the server's address.
-        think: whether the model should think.
         token_env: the environment variable with the server's token, which is never saved.
-        deadlines: of each call.
         check_wait: seconds before the first retry of the check after a reply.
     """
 

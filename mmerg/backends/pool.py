@@ -41,7 +41,6 @@ class Host:
     """A backend in a pool.
 
     Attributes:
-        backend: calls the host.
         slots: how many samples may use the host at once.
         name: of the host, in errors.
         used: how many samples use it now. The pool sets this and the following.

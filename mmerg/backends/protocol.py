@@ -83,8 +83,6 @@ class Request:
     """A chat call.
 
     Attributes:
-        messages: the prompt.
-        sampling: the values of all samplers.
         schema: a JSON schema as canonical JSON text, or "" for free text.
         logprobs: whether to return the log-probability of each token.
         alternatives: how many of the likeliest tokens in each token's place to return as well.
@@ -163,16 +161,11 @@ class Reply(BaseModel):
     none if it is unclear which these are.
 
     Attributes:
-        text: the reply without thoughts.
-        finish: why the model stopped.
-        thinking: the model's thoughts.
         logprobs: the tokens of the text with their log-probabilities, if requested.
-        prompt_tokens: tokens of the prompt.
         reused_tokens: tokens of the prompt that came from the server's prefix cache, None if unknown.
-        response_tokens: tokens that the model wrote.
+        response_tokens: tokens that the model wrote, including its thoughts.
         prompt_seconds: how long the server evaluated the prompt.
         seconds: how long the whole call took, by the client's clock.
-        host: the name of the host.
         cached: whether the reply comes from the reply cache.
         taken: what was removed: "thinking" if thoughts were moved, "log-probabilities" if all of them were dropped.
     """
@@ -219,9 +212,7 @@ class Engine(BaseModel):
     """A model on a server: everything besides the request that can change a reply.
 
     Attributes:
-        backend: the kind of server.
-        version: of the server.
-        model: the model's name on the server.
+        backend, version: the kind of server and its version.
         digest: of the model's files, or of the server's description of them.
         capabilities: the server's names of what the model can do. Includes thinking if the chat template has tags for
             thoughts.

@@ -79,7 +79,6 @@ class ServerKind:
     """A kind of server, with hints for its errors.
 
     Attributes:
-        name: of the kind, in errors.
         start: the hint if no server responds.
         pull: the hint if the server lacks {model}.
         address: the hint if the server is of another kind.

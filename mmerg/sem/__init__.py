@@ -1,1 +1,1 @@
-"""The small empathetic model of HEF (2024): a classifier of emotions that tells a language model where to look."""
+"""The small empathetic model of HEF (2024): a classifier whose emotions and cause words guide a language model."""

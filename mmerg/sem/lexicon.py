@@ -1,4 +1,4 @@
-"""Emotional intensity of words from NRC-VAD (Mohammad, 2018), a file that the user provides.
+"""Reads the emotional intensity of words from NRC-VAD (Mohammad, 2018), a file that the user provides.
 
 word    valence arousal dominance
 abduction       0.062   0.99    0.673
@@ -19,15 +19,15 @@ HINT = "use NRC-VAD as published: each line has a word, valence, arousal and dom
 
 @dataclass(frozen=True)
 class Lexicon:
-    """intensity: by word; a missing word has 0 (KEMP, AAAI 2022). digest: SHA-256 (hex) of the file."""
+    """The intensity of words; a missing word has 0 (KEMP, AAAI 2022). digest: SHA-256 (hex) of the file."""
 
     intensity: Mapping[str, float]
     digest: str
 
 
 def read_lexicon(path: Path) -> Lexicon:
-    """Read a lexicon of version 1, with values in [0, 1], or version 2, with values in [-1, 1]. For any other file
-    raises ConfigError with the line."""
+    """Reads a lexicon of version 1, with values in [0, 1], or of version 2, with values in [-1, 1]. Raises ConfigError,
+    which names the line, for any other file."""
     try:
         data = path.read_bytes()
         lines = data.decode("utf-8-sig").splitlines()
@@ -42,19 +42,21 @@ def read_lexicon(path: Path) -> Lexicon:
             valence, arousal = map(float, rest[:2])
         except ValueError:
             valence = arousal = math.nan
-        if not (-1 <= valence <= 1 and -1 <= arousal <= 1):  # also true for NaN
-            what = f"the lexicon has no valence and arousal between -1 and 1: {line[:80]!r}"
+        if not (-1 <= valence <= 1 and -1 <= arousal <= 1):  # this refuses NaN, too
+            what = f"the line has no valence and arousal between -1 and 1: {line[:80]!r}"
             raise ConfigError(what, where=f"{path}, line {number}", hint=HINT)
         values[" ".join(split_words(word))] = (valence, arousal)
-    below = sum(value < 0 for pair in values.values() for value in pair)
-    if not values or 0 < below < len(values) / 20:  # in version 2 about half are below 0
-        mixed = f"{below} of {2 * len(values)} values are below 0: it is neither version 1, from 0 to 1, nor version 2"
-        raise ConfigError(mixed if values else "the lexicon has no words", where=str(path), hint=HINT)
-    if below:
+    if not values:
+        raise ConfigError("the lexicon has no words", where=str(path), hint=HINT)
+    negative = sum(value < 0 for pair in values.values() for value in pair)
+    if 0 < negative < len(values) / 20:  # in version 2, about half of the values are negative
+        what = f"{negative} of {2 * len(values)} values are below 0: it is neither version 1 (0 to 1) nor 2 (-1 to 1)"
+        raise ConfigError(what, where=str(path), hint=HINT)
+    if negative:
         values = {word: ((valence + 1) / 2, (arousal + 1) / 2) for word, (valence, arousal) in values.items()}
-    return Lexicon({word: intensity(*pair) for word, pair in values.items()}, hashlib.sha256(data).hexdigest())
+    return Lexicon({word: compute_intensity(*pair) for word, pair in values.items()}, hashlib.sha256(data).hexdigest())
 
 
-def intensity(valence: float, arousal: float) -> float:
-    """The distance from neutral and calm, scaled as in KEMP (AAAI 2022) and HEF. valence, arousal: in [0, 1]."""
+def compute_intensity(valence: float, arousal: float) -> float:
+    """Computes the distance from neutral and calm, scaled as in KEMP (AAAI 2022) and HEF, for values in [0, 1]."""
     return (math.hypot(valence - 0.5, arousal / 2) - 0.06467) / 0.607468

@@ -1,4 +1,4 @@
-"""The splits of a corpus on which the small empathetic model is trained and validated."""
+"""The splits of a corpus on which a small empathetic model is trained and validated."""
 
 import hashlib
 import json
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.sem.artefact import Data, run_digests
-from mmerg.sem.words import words_in
+from mmerg.sem.artefact import SplitData, digest_ngrams
+from mmerg.sem.words import split_history
 from mmerg.settings.commands import TrainSettings
 from mmerg.settings.model import ProtocolSettings
 
@@ -18,57 +18,61 @@ from mmerg.settings.model import ProtocolSettings
 class Split:
     """A split with labelled samples.
 
-    histories, golds, dialogues: for each sample the texts of the turns before the reply, the label, and the name of the
-    conversation. runs: for each conversation the joined `run_digests` of its samples with replies. unlabelled: all
-    histories with words. left_out: the number of targets without a label or words.
+    Attributes:
+        histories, golds, dialogues: for each sample, the texts of the turns before the reply, the label, and the name
+            of the conversation.
+        ngrams: for each conversation, the joined `digest_ngrams` of its samples with their replies.
+        unlabelled: all histories that contain words, also of targets without a label.
+        skipped: the number of targets without a label or words.
     """
 
     corpus: Corpus
     histories: tuple[tuple[str, ...], ...]
     golds: tuple[str, ...]
     dialogues: tuple[str, ...]
-    runs: tuple[str, ...]
+    ngrams: tuple[str, ...]
     unlabelled: tuple[tuple[str, ...], ...]
-    left_out: int
+    skipped: int
 
     def __str__(self) -> str:
-        read = f"{self.corpus.name} {self.corpus.split}: {len(self.golds)} samples of {len(self.corpus.labels)} labels"
-        left_out = f", {self.left_out} without a label or words skipped" if self.left_out else ""
-        return f"{read}{left_out}{self.corpus.notes_text}"
+        corpus = self.corpus
+        samples = f"{corpus.name} {corpus.split}: {len(self.golds)} samples of {len(corpus.labels)} labels"
+        skipped = f", {self.skipped} without a label or words skipped" if self.skipped else ""
+        return f"{samples}{skipped}{corpus.notes_text}"
 
     @property
-    def samples(self) -> Data:
-        """The data of the samples."""
+    def samples(self) -> SplitData:
+        """The identity of the samples."""
         return build_data(self.corpus, list(zip(self.histories, self.golds, strict=True)))
 
 
 def build_split(corpus: Corpus, protocol: ProtocolSettings) -> Split:
-    """The samples of a split of a corpus."""
+    """Selects the samples of a split of a corpus."""
     targets = select(corpus, protocol).samples
-    worded = [(tuple(turn.text for turn in target.scene.history), target) for target in targets]
-    worded = [(history, target) for history, target in worded if words_in(history)]
+    with_words = [(tuple(turn.text for turn in target.scene.history), target) for target in targets]
+    with_words = [(history, target) for history, target in with_words if split_history(history)]
     samples = [
         (history, target.target.emotion, target.conversation, target.target.text)
-        for history, target in worded
+        for history, target in with_words
         if target.target and target.target.emotion
     ]
     histories, golds, dialogues, replies = zip(*samples, strict=True) if samples else ((), (), (), ())
-    runs: dict[str, dict[str, None]] = {}
+    ngrams: dict[str, dict[str, None]] = {}  # ordered sets, by conversation
     for history, name, reply in zip(histories, dialogues, replies, strict=True):
-        runs.setdefault(name, {}).update(dict.fromkeys(run_digests((*history, reply))))
-    of_each = tuple(map("".join, runs.values()))
-    unlabelled = tuple(history for history, _ in worded)
-    return Split(corpus, histories, golds, dialogues, of_each, unlabelled, len(targets) - len(samples))
+        ngrams.setdefault(name, {}).update(dict.fromkeys(digest_ngrams((*history, reply))))
+    joined = tuple(map("".join, ngrams.values()))
+    unlabelled = tuple(history for history, _ in with_words)
+    return Split(corpus, histories, golds, dialogues, joined, unlabelled, skipped=len(targets) - len(samples))
 
 
-def build_data(corpus: Corpus, used: Sequence[object]) -> Data:
-    """Describe the used part of a split with a digest."""
+def build_data(corpus: Corpus, used: Sequence[object]) -> SplitData:
+    """Identifies the part of a split that is `used`, with a digest."""
     digest = hashlib.sha256(json.dumps(used).encode()).hexdigest()
-    return Data(corpus=corpus.name, split=corpus.split, samples=len(used), digest=digest)
+    return SplitData(corpus=corpus.name, split=corpus.split, samples=len(used), digest=digest)
 
 
-def refuse_unfit(settings: TrainSettings, fitted_to: Split, validated_on: Split) -> None:
-    """Raise CorpusError or ConfigError if a label or the validation split has no sample."""
+def check_splits(settings: TrainSettings, fitted_to: Split, validated_on: Split) -> None:
+    """Raises CorpusError if a label has no sample, and ConfigError if the validation split has none."""
     where, labels = f"dataset={fitted_to.corpus.name}, split={settings.split}", fitted_to.corpus.labels
     if missing := [label for label in labels if label not in fitted_to.golds]:
         what = f"{len(missing)} of {len(labels)} labels have no sample: {', '.join(missing)}"

@@ -1,4 +1,4 @@
-"""Trains the small empathetic model for the command in `mmerg/train.py`."""
+"""Trains a small empathetic model for the command in `mmerg/train.py`."""
 
 import os
 from collections import Counter
@@ -11,19 +11,19 @@ from mmerg.console.terminal import console, escape, printable
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
-from mmerg.sem.artefact import Causes, Sem, write
-from mmerg.sem.fit import extract_weights, fit, fit_causes, vectorizer
+from mmerg.sem.artefact import Causes, Sem, write_sem
+from mmerg.sem.fit import build_vectorizer, extract_weights, fit_causes, fit_classifier
 from mmerg.sem.lexicon import Lexicon, read_lexicon
 from mmerg.sem.metrics import evaluate
-from mmerg.sem.split import Split, build_data, build_split, refuse_unfit
+from mmerg.sem.split import Split, build_data, build_split, check_splits
 from mmerg.sem.words import join_history
 from mmerg.settings.commands import TrainSettings
 from mmerg.storage.files import make_private_folder, wrap_os_errors
 
 
 def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embedder | None) -> int:
-    """Fit, validate and write the model; returns 0. read: reads a split by its name. Raises MmergError before anything
-    is written."""
+    """Fits, validates and writes the model, and returns 0. read: reads a split by its name. Raises MmergError, and then
+    writes nothing."""
     out, file = console(), Path(settings.out)
     if settings.split == settings.validation:
         what = f"split and validation are both {settings.split}"
@@ -34,29 +34,31 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     with wrap_os_errors(file):
         make_private_folder(file.parent)
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
-    identity = embedder.identity() if embedder else None  # first, as a file may be missing
+    identity = embedder.identity() if embedder else None  # before the corpus is read, as a file may be missing
     names = (settings.split, settings.validation, settings.causes_split or settings.split)
     splits = {name: build_split(read(name), settings.protocol) for name in dict.fromkeys(names)}
     for split in splits.values():
         out.print(escape(str(split)))
     fitted_to, validated_on, over = (splits[name] for name in names)
-    refuse_unfit(settings, fitted_to, validated_on)
+    check_splits(settings, fitted_to, validated_on)
 
     def embedded(split: Split) -> Vectors | None:
-        """The histories of the samples: [samples, dimensions]."""
+        """Embeds the histories of the samples: [samples, dimensions]."""
         if not embedder:
             return None
         with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
             return embed_all(embedder, [join_history(history) for history in split.histories], split.dialogues, bar.at)
 
-    words = vectorizer(min_df=2)
-    model = by_words = fit(words.fit_transform(fitted_to.histories), fitted_to.golds, settings.C, settings.max_iter)
+    words = build_vectorizer(min_df=2)
+    model = by_words = fit_classifier(
+        words.fit_transform(fitted_to.histories), fitted_to.golds, settings.C, settings.max_iter
+    )
     out.print(f"{len(words.idf_)} words, {model.n_iter_[0]} iterations")
     causes = fit_causes(
         words, by_words, over.unlabelled, build_data(over.corpus, over.unlabelled), settings.k1, lexicon
     )
     if embedder:
-        model = fit(embedded(fitted_to), fitted_to.golds, settings.C, settings.max_iter)
+        model = fit_classifier(embedded(fitted_to), fitted_to.golds, settings.C, settings.max_iter)
         out.print(f"embeddings, {model.n_iter_[0]} iterations")
     weights, bias = extract_weights(model)
     sem = Sem(
@@ -65,17 +67,22 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         validated_on=validated_on.samples,
         causes=causes,
         embedder=identity,
-        conversations=(*fitted_to.runs, *validated_on.runs),
+        conversations=(*fitted_to.ngrams, *validated_on.ngrams),
         words=() if embedder else words.get_feature_names_out().tolist(),
         idf=() if embedder else words.idf_.tolist(),
         weights=weights.tolist(),
         bias=bias.tolist(),
     )
     sem = _validate(sem, validated_on, embedded(validated_on))
-    write(file, sem)
+    write_sem(file, sem)
     rows = [
-        (one.name, format_number(one.value), format_interval(*one.interval) if one.interval else NONE, str(one.n))
-        for one in sem.scores.values()
+        (
+            score.name,
+            format_number(score.value),
+            format_interval(*score.interval) if score.interval else NONE,
+            str(score.n),
+        )
+        for score in sem.scores.values()
     ]
     title = f"{validated_on.corpus.name} {validated_on.corpus.split}"
     out.print(Table(title, ("metric", "percent", "95 % interval", "n"), rows))
@@ -85,11 +92,12 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
 
 
 def _validate(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
-    """The model with its scores on a split."""
+    """Returns the model with its scores on a split."""
     embeddings = [None] * len(split.histories) if vectors is None else list(vectors)
-    chances = [sem.predict(*one) for one in zip(split.histories, embeddings, strict=True)]
-    taken = Counter(zip(split.golds, (next(iter(one)) for one in chances), strict=True))
-    confusion = tuple(tuple(taken[gold, other] for other in sem.labels) for gold in sem.labels)
+    chances = [sem.predict(history, vector) for history, vector in zip(split.histories, embeddings, strict=True)]
+    predictions = [next(iter(labels)) for labels in chances]
+    counts = Counter(zip(split.golds, predictions, strict=True))
+    confusion = tuple(tuple(counts[gold, predicted] for predicted in sem.labels) for gold in sem.labels)
     return sem.model_copy(update={"scores": evaluate(chances, split.golds, split.dialogues), "confusion": confusion})
 
 

@@ -13,7 +13,7 @@ from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, check_vectors
-from mmerg.sem.artefact import HINT, read
+from mmerg.sem.artefact import HINT, read_sem
 from mmerg.sem.words import join_history
 from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import SemSettings
@@ -32,7 +32,7 @@ class Sem:
             what = "no small empathetic model is set"
             raise ConfigError(what, where="sem", hint=f"sem=FILE; {HINT}")
         path = Path(self.settings.file).expanduser()
-        self._model, self.digest = read(path), compute_sha256(path)
+        self._model, self.digest = read_sem(path), compute_sha256(path)
         self._embedder = embedder
         self._with_causes = self.settings.cause_words and self._model.causes.high is not None
         self._refuse_other_embedder()
@@ -53,7 +53,7 @@ class Sem:
             [embedding] = check_vectors(self._embedder.embed([join_history(history)]), [sample.id])
         likely = islice(self._model.predict(history, embedding).items(), self.settings.k2)
         emotions = [{"label": label, "p": round(p, DECIMALS)} for label, p in likely]
-        high, low = self._model.cause_words(history) if self._with_causes else ([], [])
+        high, low = self._model.find_cause_words(history) if self._with_causes else ([], [])
         return SourceOutput(({"emotions": emotions, "high": high, "low": low},))
 
     def describe_missing(self, samples: Sequence[Sample]) -> str:

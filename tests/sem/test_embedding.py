@@ -7,8 +7,8 @@ import pytest
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.runs.events import Called, Supplied
-from mmerg.sem.artefact import read
-from mmerg.sem.fit import fit
+from mmerg.sem.artefact import read_sem
+from mmerg.sem.fit import fit_classifier
 from mmerg.sem.words import join_history
 from tests.configs import parse_settings
 from tests.run_folders import read_all_events
@@ -28,7 +28,7 @@ def test_planted_words_are_learnt_from_embeddings() -> None:
     labels, embedder = ["afraid", "joyful", "sad"], Hashed()
     taught, tested = planted(labels, 60, seed=0), planted(labels, 30, seed=1)
     vectors = [embedder.embed([join_history(one.history) for one in samples]) for samples in (taught, tested)]
-    model = fit(vectors[0], [one.label for one in taught], c=1.0, max_iter=300)
+    model = fit_classifier(vectors[0], [one.label for one in taught], c=1.0, max_iter=300)
     assert model.score(vectors[1], [one.label for one in tested]) > 0.9
 
 
@@ -44,7 +44,7 @@ def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> 
     [asked, _] = [event for event in read_all_events(run) if isinstance(event, Called)]
     [history] = [one.history for one in planted(list(MOODS.values()), 6, seed=2)][:1]
     [vector] = Hashed().embed([join_history(history[:1])])
-    chances = read(hashed).predict(history[:1], vector)
+    chances = read_sem(hashed).predict(history[:1], vector)
     expected = [{"label": label, "p": round(p, 4)} for label, p in chances.items()]
     assert supplied.content[0]["emotions"] == expected
     assert f"in descending order: {', '.join(str(one['label']) for one in expected)}\n" in asked.messages[-1].text

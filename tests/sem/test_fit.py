@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from mmerg.sem.artefact import Causes, Data, Sem
-from mmerg.sem.fit import extract_weights, fit, fit_causes, vectorizer
+from mmerg.sem.artefact import Causes, Sem, SplitData
+from mmerg.sem.fit import build_vectorizer, extract_weights, fit_causes, fit_classifier
 from mmerg.sem.lexicon import Lexicon
 from tests.sem.talks import Labelled, planted
 
 LABELS = ["afraid", "joyful", "sad"]
-DATA = Data(corpus="own", split="train", samples=1, digest="0" * 64)
+DATA = SplitData(corpus="own", split="train", samples=1, digest="0" * 64)
 
 
 def fitted(
     samples: list[Labelled], over: list[tuple[str, ...]] | None = None, lexicon: Lexicon | None = None, k1: int = 1
 ) -> Sem:
     """The model of the samples, with its S over the histories of `over`."""
-    words, histories = vectorizer(min_df=2), [one.history for one in samples]
-    model = fit(words.fit_transform(histories), [one.label for one in samples], 1.0, 300)
+    words, histories = build_vectorizer(min_df=2), [one.history for one in samples]
+    model = fit_classifier(words.fit_transform(histories), [one.label for one in samples], 1.0, 300)
     weights, bias = extract_weights(model)
     return Sem(
         labels=model.classes_.tolist(),
@@ -58,8 +58,8 @@ def test_probabilities_add_up_and_come_in_order(model: Sem) -> None:
 def test_probabilities_are_those_of_scikit_learn(labels: list[str]) -> None:
     """Without scikit-learn, from the file's numbers; two labels are a case of their own there."""
     samples = planted(labels, 30, sure=0.6)
-    words, histories = vectorizer(min_df=2), [one.history for one in samples]
-    model = fit(words.fit_transform(histories), [one.label for one in samples], 1.0, 300)
+    words, histories = build_vectorizer(min_df=2), [one.history for one in samples]
+    model = fit_classifier(words.fit_transform(histories), [one.label for one in samples], 1.0, 300)
     for history in (*histories[:3], ("a sadword, an afraidword",), ("unknown",)):
         [expected] = model.predict_proba(words.transform([history]))
         own = fitted(samples).predict(history)

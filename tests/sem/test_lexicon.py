@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.sem.lexicon import intensity, read_lexicon
+from mmerg.sem.lexicon import compute_intensity, read_lexicon
 
 V1 = "Word\tValence\tArousal\tDominance\ngrief\t0.1\t0.8\t0.3\nchair\t0.5\t0.1\t0.4\n"
 STRAY = "".join(f"{'w' * (number + 1)}\t0.5\t{-0.1 if number == 7 else 0.5}\t0.5\n" for number in range(40))
@@ -19,22 +19,22 @@ def lexicon(tmp_path: Path, text: str) -> Path:
 
 
 def test_intensity_is_the_distance_from_neutral_and_calm() -> None:
-    assert intensity(0.5, 0) == pytest.approx(-0.06467 / 0.607468)
-    assert intensity(0.1, 0.6) == pytest.approx((0.5 - 0.06467) / 0.607468)  # 0.4, 0.3: a right triangle
+    assert compute_intensity(0.5, 0) == pytest.approx(-0.06467 / 0.607468)
+    assert compute_intensity(0.1, 0.6) == pytest.approx((0.5 - 0.06467) / 0.607468)  # 0.4, 0.3: a right triangle
 
 
 def test_published_values_are_scaled_from_0_to_1() -> None:
     """abduction as NRC-VAD (Mohammad, 2018) has it; 0 and 1 are the least and the greatest of its words."""
-    assert intensity(0.062, 0.99) == pytest.approx(0.9816, abs=1e-4)
-    assert intensity(0.5, 2 * 0.06467) == pytest.approx(0)
-    assert intensity(0.5, 2 * (0.06467 + 0.607468)) == pytest.approx(1)
+    assert compute_intensity(0.062, 0.99) == pytest.approx(0.9816, abs=1e-4)
+    assert compute_intensity(0.5, 2 * 0.06467) == pytest.approx(0)
+    assert compute_intensity(0.5, 2 * (0.06467 + 0.607468)) == pytest.approx(1)
 
 
 def test_both_versions_give_the_same(tmp_path: Path) -> None:
     one = read_lexicon(lexicon(tmp_path, V1))
     two = read_lexicon(lexicon(tmp_path, V2))
     assert one.intensity == pytest.approx(two.intensity)
-    assert one.intensity["grief"] == pytest.approx(intensity(0.1, 0.8))
+    assert one.intensity["grief"] == pytest.approx(compute_intensity(0.1, 0.8))
     assert one.digest != two.digest
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.sem.artefact import read, run_digests
+from mmerg.sem.artefact import digest_ngrams, read_sem
 from tests.processes import run_main
 from tests.sem.talks import EKMAN, MOODS, planted, train, write_talks
 
@@ -30,7 +30,7 @@ def flat(text: str) -> str:
 
 
 def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
-    made = read(sem)
+    made = read_sem(sem)
     assert set(made.labels) == set(EKMAN)
     assert (made.trained_on.split, made.trained_on.samples, made.validated_on.split) == ("train", 36, "valid")
     assert made.causes.words == tuple(sorted(f"{mood}word" for mood in MOODS.values()))
@@ -58,7 +58,7 @@ def test_a_copy_of_a_talk_of_few_words_is_known(turns: list[str], known: bool, s
         ["I've lost my job today.", "Oh no, that's hard."],
         ["Hi, how are you?", "Fine, thanks."],
     ]
-    made = read(sem).model_copy(update={"conversations": tuple("".join(run_digests(talk)) for talk in fitted_to)})
+    made = read_sem(sem).model_copy(update={"conversations": tuple("".join(digest_ngrams(talk)) for talk in fitted_to)})
     assert made.was_fitted_to(turns) is known
 
 
@@ -114,7 +114,7 @@ def test_a_file_that_is_no_model_is_refused(
     file = tmp_path / "sem.json"
     file.write_text(json.dumps(json.loads(sem.read_text(encoding="utf-8")) | changes), encoding="utf-8")
     with pytest.raises(ConfigError, match=f"this model cannot be used: .*{message}") as caught:
-        read(file)
+        read_sem(file)
     assert "train it again" in caught.value.hint
 
 
@@ -123,4 +123,4 @@ def test_a_file_that_is_no_json_is_refused(content: bytes, sem: Path, tmp_path: 
     (tmp_path / "sem.json").write_bytes(content)
     for path in (tmp_path / "sem.json", tmp_path):
         with pytest.raises(ConfigError, match="this model cannot be used"):
-            read(path)
+            read_sem(path)

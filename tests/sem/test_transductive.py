@@ -6,7 +6,7 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.experiment.plan import Plan, plan_run
-from mmerg.sem.artefact import read
+from mmerg.sem.artefact import read_sem
 from tests.configs import parse_settings
 from tests.sem.talks import train
 
@@ -26,11 +26,11 @@ def task(talks: Path, sem: Path, runs: Path, *settings: str) -> Plan:
 
 
 def test_the_file_says_what_s_is_over(transductive: Path, sem: Path) -> None:
-    made = read(transductive)
-    assert (made.transductive, read(sem).transductive) == (True, False)
+    made = read_sem(transductive)
+    assert (made.transductive, read_sem(sem).transductive) == (True, False)
     assert made.causes.over.split == "test"
-    assert made.trained_on == read(sem).trained_on
-    assert made.conversations == read(sem).conversations  # none of the test split, whose labels were not used
+    assert made.trained_on == read_sem(sem).trained_on
+    assert made.conversations == read_sem(sem).conversations  # none of the test split, whose labels were not used
 
 
 def test_a_run_that_does_not_say_which_it_is_is_refused(

@@ -1,7 +1,7 @@
-"""Hydra's launcher for Ray: `mmerg run -m … hydra/launcher=ray` makes each job a Ray task.
+"""A Hydra launcher for Ray: `mmerg run -m … hydra/launcher=ray` makes each job a Ray task.
 
-hydra-ray-launcher has the same settings, but needs cloudpickle < 3, which joblib and submitit exclude, and
-hydra-joblib-launcher always uses joblib's own processes. Hydra finds launchers only in the package `hydra_plugins`.
+hydra-ray-launcher has the same settings, but it needs cloudpickle < 3, which joblib and submitit exclude.
+hydra-joblib-launcher always uses joblib's processes. Hydra finds launchers only in the package `hydra_plugins`.
 """
 
 import os
@@ -20,7 +20,7 @@ from mmerg.errors import ConfigError, RunError
 
 
 class Sweep(NamedTuple):
-    """What all jobs of a sweep need. folder: the working directory of the command."""
+    """The state that all jobs of a sweep share. folder: the working directory of the command."""
 
     context: HydraContext
     function: TaskFunction
@@ -29,7 +29,7 @@ class Sweep(NamedTuple):
 
 
 class RayLauncher(Launcher):
-    """ray: the arguments of ray.init as `init`, and those of ray.remote as `remote`."""
+    """Runs the jobs of a sweep on Ray. ray: the arguments of ray.init (`init`) and of ray.remote (`remote`)."""
 
     def __init__(self, ray: DictConfig) -> None:
         self._ray: Any = OmegaConf.to_container(ray, resolve=True)
@@ -38,14 +38,15 @@ class RayLauncher(Launcher):
         self._context, self._function, self._config = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Raises ConfigError if there is no Ray cluster, and RunError if Ray lost jobs, after the others have ended."""
+        """Runs the jobs and returns their results. Raises ConfigError if there is no Ray cluster. Raises RunError, once
+        all other jobs have ended, if Ray lost some jobs."""
         setup_globals()
         try:
             import ray
 
             ray.init(**self._ray["init"])
         except (ImportError, ConnectionError) as error:
-            hint = "pip install 'mmerg[ray]'; hydra.launcher.ray.init.address=HOST:PORT names the cluster"
+            hint = "pip install 'mmerg[ray]'; set hydra.launcher.ray.init.address=HOST:PORT to use a cluster"
             raise ConfigError(f"Ray cannot be used: {error}", where="hydra/launcher=ray", hint=hint) from error
         sweep = ray.put(Sweep(self._context, self._function, Singleton.get_state(), Path.cwd()))
         run = ray.remote(**self._ray["remote"])(_run)
@@ -68,7 +69,7 @@ class RayLauncher(Launcher):
 
 
 def _run(sweep: Sweep, config: DictConfig) -> JobReturn:
-    """Runs a job in a process of Ray."""
+    """Runs a job in a Ray process."""
     os.chdir(sweep.folder)
     setup_globals()
     Singleton.set_state(sweep.singletons)
