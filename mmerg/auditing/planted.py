@@ -71,13 +71,7 @@ class PlantedFaults(Record):
             title += " a finding has none"
             yield Table(title, ("check", "specificity", *columns, "ECE"), detected)
         together = [
-            [
-                form,
-                _format(whole.passed),
-                _format(whole.blamed),
-                format_number(whole.chance),
-                format_number(whole.f1),
-            ]
+            [form, _format(whole.passed), _format(whole.blamed), format_number(whole.chance), format_number(whole.f1)]
             for form, whole in self.wholes.items()
         ]
         yield Table("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together)
