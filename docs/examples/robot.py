@@ -1,4 +1,4 @@
-"""A robot's loop: it looks, hears what its user types, and answers with a gesture.
+"""The loop of a robot: it takes a picture, reads what its user types, and replies with a gesture.
 
 python docs/examples/robot.py 0 backbone=qwen3-vl:8b           # 0: the first camera; or the path of a video
 """
@@ -13,15 +13,15 @@ GESTURES = {"joy": "raises its arms", "sadness": "leans forward", "anger": "step
 
 
 def main(camera: str, *settings: str) -> None:
-    eye = cv2.VideoCapture(int(camera) if camera.isdigit() else camera)
-    talk: list[tuple[str, str] | tuple[str, str, list[bytes]]] = []
+    video = cv2.VideoCapture(int(camera) if camera.isdigit() else camera)
+    turns: list[tuple[str, str] | tuple[str, str, list[bytes]]] = []
     with mmerg.open(*settings) as agent:
         for line in sys.stdin:
-            seen, picture = eye.read()
-            frames = [cv2.imencode(".jpg", picture)[1].tobytes()] if seen else []
-            talk.append(("User", line.strip(), frames))
-            reply = agent.respond(talk, speaker="Robot")
-            talk.append(("Robot", reply.text))
+            has_picture, picture = video.read()
+            frames = [cv2.imencode(".jpg", picture)[1].tobytes()] if has_picture else []
+            turns.append(("User", line.strip(), frames))
+            reply = agent.respond(turns, speaker="Robot")
+            turns.append(("Robot", reply.text))
             print(f"[{GESTURES.get(reply.emotion or '', 'nods')}] {reply.text}", flush=True)
 
 
