@@ -1,1 +1,1 @@
-"""Figures over finished runs, one plot a file; `style` is what they share."""
+"""Figures of finished runs, a kind of plot per file; `style` is shared by all."""

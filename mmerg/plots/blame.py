@@ -1,6 +1,6 @@
-"""The agent that the auditor blames in each pass: the earliest stage whose check failed, or none.
+"""Plots the agent that the auditor blames in each pass: the earliest stage whose check failed, if any.
 
-MERG, arXiv 2604.18988, section 3: the earliest failed agent a* is the source of error.
+In MERG (arXiv 2604.18988, section 3), the earliest failed agent a* is the source of error.
 """
 
 from __future__ import annotations
@@ -28,45 +28,47 @@ PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 
 
-def count_blame(about: RunRef, verdicts: Iterable[Verdict]) -> DataFrame:
-    """The number of samples of a run by verdict (its stages in order, then the constants) and pass."""
+def count_blame(ref: RunRef, verdicts: Iterable[Verdict]) -> DataFrame:
+    """Counts the samples of a run. The frame has a row per verdict (the stages in order, then the constants) and a
+    column per pass."""
     from pandas import DataFrame
 
-    counted = Counter(verdicts)
-    given = dict.fromkeys(verdict for _, verdict in counted)
-    last = [PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in given)]
-    stages = [one for one in dict.fromkeys((*about.manifest.setting("system.stages", ()), *given)) if one not in last]
-    passes = range(1 + max((t for t, _ in counted), default=-1))
-    return DataFrame({t: {verdict: counted[t, verdict] for verdict in (*stages, *last)} for t in passes})
+    counts = Counter(verdicts)
+    occurring = dict.fromkeys(verdict for _, verdict in counts)
+    last = [PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in occurring)]
+    named = dict.fromkeys((*ref.manifest.setting("system.stages", ()), *occurring))
+    stages = [verdict for verdict in named if verdict not in last]
+    passes = range(1 + max((t for t, _ in counts), default=-1))
+    return DataFrame({t: {verdict: counts[t, verdict] for verdict in (*stages, *last)} for t in passes})
 
 
 def count_audits(blame: DataFrame) -> list[int]:
-    """The number of samples with a readable audit, by pass."""
+    """Counts the samples with a readable audit, by pass."""
     return [int(count) for count in blame.drop([UNAUDITED, UNFINISHED], errors="ignore").sum()]
 
 
 def list_blamed_agents(blame: DataFrame) -> list[str]:
-    """The stages that were blamed in any pass."""
+    """Lists the stages that were blamed in any pass."""
     return list(blame.index[blame.any(axis=1)].difference([PASSED, UNAUDITED, UNFINISHED], sort=False))
 
 
 def iterate_verdicts(trace: SampleTrace) -> Iterator[Verdict]:
-    """The verdicts on the passes of a sample. A pass that failed before its audit is UNFINISHED."""
-    following = 0
-    for t, this in trace.passes.items():
-        if this.audited:
-            following = t + 1
-            yield t, printable(this.audited.fault or PASSED)
-        elif this.unaudited or this.lost:
-            yield t, UNAUDITED if this.unaudited else UNFINISHED
+    """Yields the verdict on each pass of a sample. A pass that failed before its audit is UNFINISHED."""
+    next_pass = 0
+    for t, pass_ in trace.passes.items():
+        if pass_.audited:
+            next_pass = t + 1
+            yield t, printable(pass_.audited.fault or PASSED)
+        elif pass_.unaudited or pass_.lost:
+            yield t, UNAUDITED if pass_.unaudited else UNFINISHED
             return
     if trace.failed:
-        yield following, UNFINISHED
+        yield next_pass, UNFINISHED
 
 
 def draw_blame(blame: DataFrame, run: RunData) -> Figure:
-    """Bars grouped by verdict, one for each pass. Their length is the share of the samples in the pass, the number
-    beside them the count."""
+    """Draws a group of bars for each verdict, with a bar per pass. The length of a bar is the share of the samples in
+    the pass, and the number beside it the count."""
     from matplotlib.ticker import PercentFormatter
 
     passes, rows = len(blame.columns), np.arange(len(blame))
@@ -81,7 +83,7 @@ def draw_blame(blame: DataFrame, run: RunData) -> Figure:
             rows + (t - (passes - 1) / 2) * step,
             100 * counts / counts.sum(),
             height=step * 0.92,
-            color=str(0.45 + 0.5 * t / max(1, passes - 1)),  # from dark to light as passes go on
+            color=str(0.45 + 0.5 * t / max(1, passes - 1)),  # from dark to light over the passes
             edgecolor=style.INK,
             linewidth=0.5,
             hatch=HATCHES[t % len(HATCHES)],
@@ -90,9 +92,9 @@ def draw_blame(blame: DataFrame, run: RunData) -> Figure:
         axes.bar_label(bars, list(map(str, counts)), padding=2)
     axes.set_yticks(rows, labels)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    most = 25 * math.ceil(axes.dataLim.xmax / 25)
-    axes.set_xlim(0, 1.12 * most)  # with room for the count of the longest bar
-    axes.set_xticks(range(0, most + 1, 25))
+    last_tick = 25 * math.ceil(axes.dataLim.xmax / 25)
+    axes.set_xlim(0, 1.12 * last_tick)  # leaves room for the count of the longest bar
+    axes.set_xticks(range(0, last_tick + 1, 25))
     axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
     axes.set_xlabel("of the samples in the pass")
     axes.tick_params(axis="y", length=0)

@@ -1,4 +1,4 @@
-"""Scores of runs: a panel per metric, a row per run, a dot with its 95 % interval, and n."""
+"""Plots the scores of runs: a panel per metric, a row per run, and in each row a dot with its 95 % interval, and n."""
 
 from __future__ import annotations
 
@@ -17,26 +17,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ROW, PANEL = 0.17, 1.15  # inches: a row's height, and a panel's least width with its column of n
+ROW, PANEL = 0.17, 1.15  # inches: the height of a row, and the least width of a panel with its column of n
 
 
 def draw_scores(runs: Sequence[RunData]) -> Figure | None:
-    """The metrics for which any run has a value; None if there are none."""
+    """Draws the metrics for which any run has a value; returns None if there are none."""
     scores = {TITLES[metric]: [run.score(metric) for run in runs] for metric in list_plotted_metrics(runs)}
     labels = [run.label for run in runs]
     return draw_panels(scores, labels, "Scores with 95 % intervals", describe_scores(runs)) if scores else None
 
 
 def draw_panels(scores: Mapping[str, Sequence[Score | None]], rows: Sequence[str], title: str, caption: str) -> Figure:
-    """A panel for each heading, with its scores in the order of `rows`."""
+    """Draws a panel for each heading.
+
+    Args:
+        scores: by heading, a score per row; None for a missing one.
+        rows: the labels of the rows.
+        title: above the panels.
+        caption: below the panels.
+    """
     lines = math.ceil(len(scores) / 2)
     labels = [style.fit_label(row) for row in rows]
     width = max(style.WIDTH, max(map(style.text_width, labels)) + 2 * PANEL + 0.15)
     figure = style.new_figure(lines * (ROW * len(rows) + 0.5) + 0.1, width)
-    for place, (heading, values) in enumerate(scores.items()):
-        axes = figure.add_subplot(lines, 2, place + 1)
+    for number, (heading, values) in enumerate(scores.items()):
+        axes = figure.add_subplot(lines, 2, number + 1)
         _draw_panel(axes, heading, values)
-        axes.set_yticks(range(len(rows)), labels if place % 2 == 0 else [""] * len(rows))
+        axes.set_yticks(range(len(rows)), labels if number % 2 == 0 else [""] * len(rows))
         axes.set_ylim(len(rows) - 0.4, -0.6)
     style.add_texts(figure, title, caption)
     return figure
@@ -50,17 +57,19 @@ def _draw_panel(axes: Axes, heading: str, scores: Sequence[Score | None]) -> Non
     write_at_right(-0.75, "n", style="italic")
     for row, score in enumerate(scores):
         axes.axhline(row, color=style.FAINT, lw=0.5, zorder=0)
+        n = "–"
         if score and score.value is not None:
-            axes.hlines(row, *(score.interval or (score.value, score.value)), color=style.INK, lw=1.0)
+            low, high = score.interval or (score.value, score.value)
+            axes.hlines(row, low, high, color=style.INK, lw=1.0)
             axes.plot(score.value, row, "o", color=style.INK, ms=3.5)
-        n = str(score.n) if score and score.value is not None else "–"
+            n = str(score.n)
         write_at_right(row, n, va="center_baseline")
     axes.xaxis.set_major_locator(MaxNLocator(2, min_n_ticks=2))
     low, high = axes.dataLim.intervalx if np.isfinite(axes.dataLim.intervalx).all() else (0.0, 1.0)
-    room = 0.12 * (high - low) or 0.05 * abs(high) or 1.0  # if all values are equal
+    room = 0.12 * (high - low) or 0.05 * abs(high) or 1.0  # the last two if all values are equal
     low, high = low - room, high + room
     axes.set_xlim(low, high)
-    if heading.endswith("%"):  # no ticks below 0 or over 100
+    if heading.endswith("%"):  # ticks only from 0 to 100
         axes.set_xticks([tick for tick in axes.get_xticks() if max(low, 0.0) <= tick <= min(high, 100.0)])
         axes.set_xlim(low, high)
     axes.tick_params(axis="y", length=0)

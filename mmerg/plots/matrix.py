@@ -1,5 +1,5 @@
-"""Maps of counts: gold label against forecast, and tone, stance, goal or tactic by forecast emotion, as MERG (arXiv
-2604.18988) draws them. Colours show shares of a row, cells the counts, and the name of a row its n."""
+"""Plots matrices of counts: gold label against forecast, and tone, stance, goal or tactic by forecast emotion, as in
+MERG (arXiv 2604.18988). The colour of a cell shows its share of the row, its number the count. Each row names its n."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def tabulate_confusion(confusion: Confusion) -> DataFrame:
-    """Gold labels by forecasts; samples without a forecast are in the last column."""
+    """A frame with a row per gold label and a column per forecast. The last column counts samples without forecast."""
     from pandas import DataFrame
 
     labels = list(map(printable, confusion.labels))
@@ -29,15 +29,15 @@ def tabulate_confusion(confusion: Confusion) -> DataFrame:
 
 
 def tabulate_plans(run: RunData, field: str) -> DataFrame:
-    """Forecast emotions by values of a field of the plan: the labels and vocabulary of the run, then others that occur.
-    Empty if no sample has both."""
+    """A frame with a row per forecast emotion and a column per value of a field of the plan. The labels and the
+    vocabulary of the run come first, then other values that occur. It is empty if no sample has both."""
     from pandas import DataFrame
 
     counts: Counter[tuple[str, str]] = Counter()
-    for one in run.results.values():
-        word = one.plan.get(field) if isinstance(one.plan, Mapping) else None
-        if one.emotion is not None and isinstance(word, str):
-            counts[one.emotion, word] += 1
+    for result in run.results.values():
+        word = result.plan.get(field) if isinstance(result.plan, Mapping) else None
+        if result.emotion is not None and isinstance(word, str):
+            counts[result.emotion, word] += 1
     labels, vocabulary = run.ref.manifest.corpus.labels, run.ref.manifest.setting(f"system.vocabulary.{field}", ())
     rows = list(dict.fromkeys([*labels, *sorted(emotion for emotion, _ in counts)])) if counts else []
     columns = list(dict.fromkeys([*vocabulary, *sorted(word for _, word in counts)]))
@@ -46,31 +46,40 @@ def tabulate_plans(run: RunData, field: str) -> DataFrame:
 
 
 def draw_confusion(run: RunData, confusion: Confusion) -> Figure:
-    """Gold label against forecast."""
+    """Draws gold labels against forecasts."""
     counts = tabulate_confusion(confusion)
     title = f"Gold label against forecast, n={counts.to_numpy().sum()}"
     return draw_matrix(counts, title, describe_runs([run]), "gold label", "forecast", apart=1)
 
 
 def draw_plans(run: RunData, field: str) -> Figure | None:
-    """A field of the plan by forecast emotion; None if no sample has both."""
+    """Draws a field of the plan by forecast emotion; returns None if no sample has both."""
     counts = tabulate_plans(run, field)
     title = f"{field.capitalize()} by forecast emotion, n={counts.to_numpy().sum()}"
     return None if counts.empty else draw_matrix(counts, title, describe_runs([run]), "forecast emotion", field)
 
 
 def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns: str, apart: int = 0) -> Figure:
-    """`rows` and `columns` name the axes. apart: the number of columns right of a line."""
+    """Draws a matrix of counts.
+
+    Args:
+        counts: a row and a column per label.
+        title: above the matrix.
+        caption: below the matrix.
+        rows: the name of the vertical axis.
+        columns: the name of the horizontal axis.
+        apart: the number of last columns to separate by a line.
+    """
     cells = counts.to_numpy()
     sums = cells.sum(axis=1)
     shares = 100 * cells / np.where(sums, sums, 1)[:, None]
     names = [f"{style.fit_label(name)}  n={n}" for name, n in zip(counts.index, sums, strict=True)]
-    heads = [style.fit_label(head) for head in counts.columns]
-    side = 0.09 + 0.065 * len(str(cells.max(initial=0)))  # inches: a cell holds the longest count
+    headings = [style.fit_label(column) for column in counts.columns]
+    cell_width = 0.09 + 0.065 * len(str(cells.max(initial=0)))  # inches; fits the longest count
     left = max(map(style.text_width, names)) + 0.32
-    width = max(style.WIDTH, left + side * len(heads) + 0.1)
-    cell = max(0.17, min(0.26, 2.2 / len(names)))
-    figure = style.new_figure(cell * len(names) + max(map(style.text_width, heads)) + 0.85, width)
+    width = max(style.WIDTH, left + cell_width * len(headings) + 0.1)
+    cell_height = max(0.17, min(0.26, 2.2 / len(names)))
+    figure = style.new_figure(cell_height * len(names) + max(map(style.text_width, headings)) + 0.85, width)
     axes = figure.add_subplot()
     mesh = axes.pcolormesh(shares, cmap="Blues", vmin=0, vmax=100, edgecolor="white", lw=0.4)
     axes.invert_yaxis()
@@ -84,22 +93,22 @@ def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns:
             color="white" if shares[row, column] > 55 else style.INK,
         )
     if apart:
-        axes.axvline(len(heads) - apart, color=style.INK, lw=1.0)
-    axes.set_xticks(np.arange(len(heads)) + 0.5, heads, rotation=90)
+        axes.axvline(len(headings) - apart, color=style.INK, lw=1.0)
+    axes.set_xticks(np.arange(len(headings)) + 0.5, headings, rotation=90)
     axes.set_yticks(np.arange(len(names)) + 0.5, names)
     axes.tick_params(length=0)
     axes.set_xlabel(columns)
     axes.set_ylabel(rows)
-    length = 1.3  # inches
+    bar_length = 1.3  # inches
     bar = figure.colorbar(
         mesh,
         ax=axes,
         location="top",
         ticks=[0, 50, 100],
         label="% of the row",
-        shrink=min(1.0, length / (width - left)),
-        aspect=length / 0.055,
-        pad=0.06 / (cell * len(names)),
+        shrink=min(1.0, bar_length / (width - left)),
+        aspect=bar_length / 0.055,
+        pad=0.06 / (cell_height * len(names)),
     )
     bar.outline.set_linewidth(0.4)
     style.add_texts(figure, title, caption)

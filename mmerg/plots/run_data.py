@@ -1,4 +1,4 @@
-"""The data of a run for plots and reports, and the captions of plots."""
+"""Reads the data of a run for plots and reports, and writes the captions of plots."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -18,12 +18,19 @@ TITLES = {
     "self_ppl": "PPL (self)",
     "bert_f1": "BERT F1, %",
 }
-Read = TypeVar("Read")
+Content = TypeVar("Content")
 
 
 class RunData:
-    """The results of a run by sample, its scores and planted faults. unscored, unplanted: why these cannot be used.
-    label: the name of the run in a plot. Raises RunError if the results cannot be read."""
+    """The data of a run. Raises RunError if the results cannot be read.
+
+    Attributes:
+        ref: the run's folder and manifest.
+        label: the name of the run in plots.
+        results: the results by sample.
+        scores, planted: the scores, and the results of planted faults; None if they cannot be used.
+        unscored, unplanted: why `scores` and `planted` cannot be used, else "".
+    """
 
     def __init__(self, ref: RunRef, label: str = "") -> None:
         self.ref, self.label = ref, label
@@ -33,13 +40,13 @@ class RunData:
         self.planted, self.unplanted = try_read(lambda: read_planted(path, identity))
 
     def score(self, metric: str) -> Score | None:
-        """A score that has a value."""
+        """The score of a metric; None without a value."""
         score = self.scores.scores.get(metric) if self.scores else None
         return score if score and score.value is not None else None
 
 
-def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
-    """The value of `read` and "", or None and why it cannot be read."""
+def try_read(read: Callable[[], Content]) -> tuple[Content | None, str]:
+    """Returns what `read` returns and "", or None and the message of its RunError."""
     try:
         return read(), ""
     except RunError as error:
@@ -47,17 +54,17 @@ def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
 
 
 def list_plotted_metrics(runs: Sequence[RunData]) -> list[str]:
-    """The metrics for which any of the runs has a value, in the order of TITLES."""
+    """Lists the metrics for which any run has a value, in the order of TITLES."""
     return [metric for metric in TITLES if any(run.score(metric) for run in runs)]
 
 
 def describe_unscored(runs: Sequence[RunData]) -> str:
-    """The reason why no run has a score to draw."""
+    """Why no run has a score to draw."""
     return "; ".join(f"{run.ref.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a score"
 
 
 def describe_runs(runs: Sequence[RunData]) -> str:
-    """The corpora, the protocols with their number of finished samples, the systems and the backbones."""
+    """Names the corpora, the protocols with their number of finished samples, the systems and the backbones."""
     manifests = [run.ref.manifest for run in runs]
     parts = (
         [f"{manifest.corpus.name} {manifest.corpus.split}" for manifest in manifests],
@@ -77,11 +84,13 @@ def _describe_protocol(run: RunData) -> str:
 
 
 def describe_scores(runs: Sequence[RunData]) -> str:
-    """The caption of a plot of scores: the runs, metrics with different signatures, and runs without scores."""
-    signatures = {
-        m: {drop_recorded(one.signature) for run in runs if (one := run.score(m))} for m in list_plotted_metrics(runs)
-    }
-    mixed = [TITLES[metric] for metric, ways in signatures.items() if len(ways) > 1]
+    """The caption of a plot of scores: the runs, the metrics with several signatures, and the number of runs without
+    scores."""
+    mixed = []
+    for metric in list_plotted_metrics(runs):
+        scores = [score for run in runs if (score := run.score(metric))]
+        if len({drop_recorded(score.signature) for score in scores}) > 1:
+            mixed.append(TITLES[metric])
     missing = sum(run.scores is None for run in runs)
     parts = (
         describe_runs(runs),

@@ -1,6 +1,6 @@
-"""The style of all plots, and their files: as wide as a column of a paper, or wider if needed.
+"""The style of all plots, and their files. A figure is as wide as a column of a paper, or wider if needed.
 
-The user's settings of matplotlib are neither used nor changed.
+The user's matplotlib settings are neither used nor changed.
 
     with styled():
         figure = draw_matrix(counts, "Tone by forecast emotion", caption, "forecast emotion", "tone")
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 WIDTH = 3.3  # inches
 SMALL, LARGE = 7.0, 8.0  # points
-LINE = 0.13  # inches from one line of small text to the next
+LINE = 0.13  # inches; the height of a line of small text
 FONT = "DejaVu Sans"
-LONGEST = 32  # characters of a label
+MAX_LABEL = 32  # characters
 INK, GREY, PALE, FAINT = "#1a1a1a", "#555555", "#8a8a8a", "#d9d9d9"
 _escaped: set[str] = set()  # characters that no installed font has
 _DATES_AND_PROGRAMS = {
@@ -43,7 +43,7 @@ _DATES_AND_PROGRAMS = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """The style, within which plots are drawn and written."""
+    """Applies the style. Figures must be drawn and written within it."""
     import matplotlib.style
 
     _escaped.clear()
@@ -53,14 +53,14 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """An empty figure, in inches."""
+    """Creates an empty figure. height, width: in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height))
 
 
 def add_texts(figure: Figure, title: str, caption: str) -> None:
-    """Adds the title above and the caption below, in lines that fit; the figure grows."""
+    """Adds a title above and a caption below the figure, in lines that fit, and enlarges the figure by their height."""
     width, height = figure.get_size_inches()
     titles, captions = _wrap(title, width, LARGE, "bold"), _wrap(caption, width)
     figure.set_size_inches(width, height + LINE * (1.2 * len(titles) + len(captions) + 1))
@@ -70,17 +70,17 @@ def add_texts(figure: Figure, title: str, caption: str) -> None:
 
 
 def remove_title(figure: Figure) -> None:
-    """Removes the title, for a paper with a caption; the figure shrinks."""
+    """Removes the title, for papers that print a caption, and reduces the figure by its height."""
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height - 1.2 * LINE * (1 + figure.get_suptitle().count("\n")))
     figure.suptitle("")
 
 
 def _wrap(text: str, width: float, size: float = SMALL, weight: str = "normal") -> list[str]:
-    """The text in lines that fit a figure of this width, by its mean width of characters."""
+    """Splits a text into lines that fit a figure of this width (in inches), by the mean width of its characters."""
     text = fit_label(text, 2000)
-    letters_an_inch = len(text) / max(text_width(text, size, weight), 0.01)
-    return textwrap.wrap(text, max(1, int(0.97 * (width - 0.12) * letters_an_inch)))
+    characters_per_inch = len(text) / max(text_width(text, size, weight), 0.01)
+    return textwrap.wrap(text, max(1, int(0.97 * (width - 0.12) * characters_per_inch)))
 
 
 def text_width(text: str, size: float = SMALL, weight: str = "normal") -> float:
@@ -94,24 +94,24 @@ def text_width(text: str, size: float = SMALL, weight: str = "normal") -> float:
     return points / 72
 
 
-def fit_label(text: str, longest: int = LONGEST) -> str:
-    """Foreign text on one line of at most `longest` characters. A character that FONT lacks is drawn in another
-    installed font, or shown as its code point if no font has it."""
+def fit_label(text: str, max_length: int = MAX_LABEL) -> str:
+    """Makes a text from data fit for drawing: one line of at most `max_length` characters. A character that FONT lacks
+    is drawn in another installed font, or shown as its code point if no font has it."""
     import matplotlib
 
-    drawn = ""
+    label = ""
     for character in printable(" ".join(text.split())):
         families, family = matplotlib.rcParams["font.family"], _find_font(character)
         if not family:
             _escaped.add(character)
         elif family not in families:
             matplotlib.rcParams["font.family"] = [*families, family]
-        drawn += character if family else f"\\u{ord(character):04x}"
-    return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
+        label += character if family else f"\\u{ord(character):04x}"
+    return label if len(label) <= max_length else label[: max_length - 1] + "…"
 
 
 def describe_missing_font() -> str:
-    """The font to install for the code points in labels since `styled` began, or ""."""
+    """Names the font to install if labels show code points since `styled` was entered, else ""."""
     if not _escaped:
         return ""
     import matplotlib
@@ -123,7 +123,8 @@ def describe_missing_font() -> str:
 
 @cache
 def _find_font(character: str) -> str:
-    """The font that has a character, or "". Fonts in colour cannot be drawn, and the last resort draws boxes."""
+    """The font that has a character, or "". Colour fonts are excluded, as they cannot be drawn, and so are last-resort
+    fonts, which draw boxes."""
     from matplotlib.font_manager import fontManager
 
     names = {font.name for font in fontManager.ttflist if not re.search("Color|Emoji|Last ?Resort", font.name)}
@@ -133,7 +134,7 @@ def _find_font(character: str) -> str:
 
 @cache
 def _list_characters(family: str) -> frozenset[int]:
-    """The code points of a font. Titles are bold, so its bold letters must have them, too."""
+    """The code points that a font has in normal and in bold, which titles need."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     files = (findfont(FontProperties(family=[family], weight=weight)) for weight in ("normal", "bold"))
@@ -147,17 +148,18 @@ def add_legend(place: Axes, axes: Axes) -> None:
 
 
 def encode_figure(figure: Figure, ending: str) -> bytes:
-    """A figure as a file, without date and program, so that the same figure gives the same bytes."""
+    """Returns the bytes of a figure's file, without date and program name, so that the same figure gives the same
+    bytes."""
     import matplotlib
     from matplotlib.text import Text
 
     data = io.BytesIO()
-    for text in figure.findobj(Text):  # some are older than a label that needs another font
+    for text in figure.findobj(Text):  # a later label may have added a font
         text.set_fontfamily(matplotlib.rcParams["font.family"])
     figure.savefig(data, format=ending, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[ending]))
     return data.getvalue()
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """Writes a PNG, SVG or PDF by the name's ending. Raises RunError if it cannot be written."""
+    """Writes a PNG, SVG or PDF file, by the ending of the name. Raises RunError if it cannot be written."""
     write_atomically(path, encode_figure(figure, path.suffix[1:]))
