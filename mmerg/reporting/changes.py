@@ -129,5 +129,5 @@ def diff(old: str, new: str) -> tuple[Span, ...]:
 
 
 def is_rewritten(spans: tuple[Span, ...]) -> bool:
-    """Whether a text of several words was replaced as a whole."""
+    """Returns True if a text of several words was replaced as a whole."""
     return [span.kind for span in spans] == ["del", "ins"] and all(" " in span.text for span in spans)

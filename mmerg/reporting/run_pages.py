@@ -62,9 +62,9 @@ class RunPages(RunData):
 
     def __init__(self, path: Path) -> None:
         """Reads the run in `path`. Raises RunError if the folder is not a run of this version."""
-        about = RunRef(path, read_manifest(path))
-        super().__init__(about, *label_runs([about]))
-        self.name, self.manifest = about.run, about.manifest
+        ref = RunRef(path, read_manifest(path))
+        super().__init__(ref, *label_runs([ref]))
+        self.name, self.manifest = ref.run, ref.manifest
         self.results = dict(self.results)
         self.simple = compare_with_simple(path, self.manifest, self.results)
         judged, unjudged = try_read(lambda: read_judgements(path))

@@ -49,14 +49,14 @@ class Cell(NamedTuple):
     """A stage in a pass.
 
     Attributes:
-        stage_pass: the pass.
+        sample_pass: the pass.
         step: the events of the stage in the pass.
         state: "made" if the stage gave an output, "kept" if its output of pass `since` remains, "none" without one.
         since: the pass with the previous output, which `fields` are compared with; this pass if there is none.
         fields: the output.
     """
 
-    stage_pass: Pass
+    sample_pass: Pass
     step: Step
     state: Literal["made", "kept", "none"]
     since: int
@@ -84,12 +84,16 @@ class SamplePage:
         self.problems = {turn.turn: turn.problem for turn in turns if turn.problem}
         self.keyframes = trace.keyframes
         self.passes = list(trace.passes.values()) or [Pass(0)]
-        stages = (stage for this in self.passes for stage in this.steps)
+        stages = (stage for sample_pass in self.passes for stage in sample_pass.steps)
         self.order = list(dict.fromkeys([*agents.titles, *stages]))
-        faults = [this.audited.fault for this in self.passes if this.audited]
+        faults = [sample_pass.audited.fault for sample_pass in self.passes if sample_pass.audited]
         self.blamed = tuple(dict.fromkeys(filter(None, faults)))
         auditor = agents.auditor
-        self.audited = [this for this in self.passes if this.audited or this.unaudited or auditor in this.steps]
+        self.audited = [
+            sample_pass
+            for sample_pass in self.passes
+            if sample_pass.audited or sample_pass.unaudited or auditor in sample_pass.steps
+        ]
 
     def list_keyframes(self, turn: int) -> list[tuple[int, Keyframe]]:
         """Returns the keyframes of a turn, each with its number in the prompts."""
@@ -107,19 +111,19 @@ class SamplePage:
 
     def get_title(self, stage: str) -> str:
         """Returns the title of a stage's output; by default its symbol."""
-        outputs = [output for this in self.passes for output in this.outputs.values()]
+        outputs = [output for sample_pass in self.passes for output in sample_pass.outputs.values()]
         symbol = next((output.symbol for output in outputs if output.stage == stage), "")
         return self.agents.titles.get(stage) or symbol or stage
 
     def list_cells(self, stage: str) -> Iterator[Cell]:
         """Yields the cell of a stage in each pass."""
         previous: events.Produced | None = None
-        for this in self.passes:
-            step = this.steps.get(stage, Step())
-            since = previous.t if previous else this.t
+        for sample_pass in self.passes:
+            step = sample_pass.steps.get(stage, Step())
+            since = previous.t if previous else sample_pass.t
             if step.output:
                 output = compare_fields(step.output.output, previous.output if previous else None)
-                yield Cell(this, step, "made", since, output)
+                yield Cell(sample_pass, step, "made", since, output)
                 previous = step.output
             else:
-                yield Cell(this, step, "kept" if previous in this.outputs.values() else "none", since, ())
+                yield Cell(sample_pass, step, "kept" if previous in sample_pass.outputs.values() else "none", since, ())

@@ -29,21 +29,24 @@ def to_yaml(trace: SampleTrace, prompts: bool, more: Mapping[str, object]) -> st
         document |= {"dialogue": started.dialogue, "responder": started.responder}
         document["history"] = [{speaker: text} for speaker, text in started.history]
     document["keyframes"] = _dump(trace.frames)
-    document["passes"] = [_format_pass(trace, this, prompts) for this in trace.passes.values()]
+    document["passes"] = [_format_pass(trace, sample_pass, prompts) for sample_pass in trace.passes.values()]
     document |= {"selected": trace.why, "failed": _dump(trace.failed), **more}
     return yaml.dump(_drop_empty(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=math.inf)
 
 
-def _format_pass(trace: SampleTrace, this: Pass, prompts: bool) -> Document:
-    again = trace.repeated.get(this.t)
-    document: Document = {"pass": this.t, "rerun": this.rerun and {"from": this.rerun.stage} | _dump(this.rerun)}
-    document["repeats"] = f"pass {this.t - 1}: {again} answered as before" if again else ""
-    document["views"] = [f"{view.view}: {view.became}" for view in this.views]
-    document |= {stage: _format_step(step, prompts) for stage, step in this.steps.items()}
-    if this.audited:
-        findings = {name: _dump(finding) for name, finding in this.audited.audit.findings.items()}
-        document["audit"] = _drop_empty({"first fault": this.audited.fault}) | findings
-    return _drop_empty(document | {"unaudited": _dump(this.unaudited), "lost": _dump(this.lost)})
+def _format_pass(trace: SampleTrace, sample_pass: Pass, prompts: bool) -> Document:
+    again = trace.repeated.get(sample_pass.t)
+    document: Document = {
+        "pass": sample_pass.t,
+        "rerun": sample_pass.rerun and {"from": sample_pass.rerun.stage} | _dump(sample_pass.rerun),
+    }
+    document["repeats"] = f"pass {sample_pass.t - 1}: {again} answered as before" if again else ""
+    document["views"] = [f"{view.view}: {view.became}" for view in sample_pass.views]
+    document |= {stage: _format_step(step, prompts) for stage, step in sample_pass.steps.items()}
+    if sample_pass.audited:
+        findings = {name: _dump(finding) for name, finding in sample_pass.audited.audit.findings.items()}
+        document["audit"] = _drop_empty({"first fault": sample_pass.audited.fault}) | findings
+    return _drop_empty(document | {"unaudited": _dump(sample_pass.unaudited), "lost": _dump(sample_pass.lost)})
 
 
 def _format_step(step: Step, prompts: bool) -> Document:

@@ -108,7 +108,7 @@ def routes(state: AppState) -> APIRouter:
         if not state.speech:
             hint = "start it with speech.model=small"
             raise HttpError("this server does not transcribe speech", hint=hint, status=403)
-        return {"words": await state.speech.transcribe(await request.body())}
+        return {"text": await state.speech.transcribe(await request.body())}
 
     @router.post("/page/save")
     async def save_replies(request: Request) -> dict[str, object]:

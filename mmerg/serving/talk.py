@@ -54,12 +54,12 @@ def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Uttera
     Returns the last `limits.turns` turns that are not empty. Those before the last one are cut to `limits.text`
     characters. Raises HttpError if no reply can follow, or if the last turn or a file is too large.
     """
-    kept = [turn for turn in talk if turn.text.strip() or turn.uploads][-limits.turns :]
-    if not kept or kept[-1].who != "you":
+    turns = [turn for turn in talk if turn.text.strip() or turn.uploads][-limits.turns :]
+    if not turns or turns[-1].who != "you":
         what = "there is no user turn to reply to"
         raise HttpError(what, where="the talk", hint="end the conversation with a user turn")
-    *earlier, last = kept
-    uploads = [upload for turn in kept for upload in turn.uploads]
+    *earlier, last = turns
+    uploads = [upload for turn in turns for upload in turn.uploads]
     _check_limit("text", f"the turn has {len(last.text)} characters", len(last.text), limits.text)
     _check_limit("pictures", f"{len(uploads)} pictures are shown", len(uploads), limits.pictures)
     for upload in uploads:

@@ -106,8 +106,8 @@ class Updates:
                 yield from self._start_next(0, "")
             case events.Supplied():
                 fields = {**_agent(event), "symbol": event.symbol, "items": event.content, "problem": event.problem}
-                source, count = type(self._sources[event.symbol]).__name__, len(event.content) or event.problem
-                yield Update("source", fields, f"{source} for {get_title(event.stage)}: {count}" if count else "")
+                source, outcome = type(self._sources[event.symbol]).__name__, len(event.content) or event.problem
+                yield Update("source", fields, f"{source} for {get_title(event.stage)}: {outcome}" if outcome else "")
             case events.Refused():
                 text = f"{get_title(event.stage)} is asked again: {event.complaint}"
                 yield Update("refused", {**_agent(event), "complaint": event.complaint}, text, text)

@@ -142,7 +142,7 @@ def test_a_grid_of_frames_is_shown_but_no_other_file_of_the_machine(tmp_path: Pa
         (shutil.rmtree, "not a run folder"),
         (lambda run: (run / "manifest.json").write_text('{"identity": {}}'), "another version of mmerg"),
         (lambda run: next((run / "samples").iterdir()).write_text("words\n"), "line 1 is not an event"),
-        (lambda run: (run / "report").write_text(""), "cannot be written"),
+        (lambda run: (run / "report").write_text(""), "cannot write"),
     ],
 )
 def test_an_unusable_run_is_refused(
@@ -169,7 +169,7 @@ def test_a_later_report_replaces_the_earlier_and_a_failed_one_does_not(tmp_path:
     write_all(out, "index.html", "samples/a.html", "plots/tone.svg")
     write_all(out, "index.html", content="two")
     assert files(out) == {"index.html": "two"}
-    with pytest.raises(RunError, match="cannot be written"):
+    with pytest.raises(RunError, match="cannot write"):
         write_all(out, "index.html", "other.html", "other.html/below.html")
     assert files(out) == {"index.html": "two"}
     assert [path.name for path in tmp_path.iterdir()] == ["report"]

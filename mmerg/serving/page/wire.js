@@ -1,4 +1,4 @@
-/** Requests to the server: the events of a turn as they come, and plain requests. */
+/** Requests to the server. */
 
 /** An error: what happened, where, and what to do next. */
 export class PageError extends Error {
@@ -33,10 +33,10 @@ export const fetchSetup = async () => (await request("/page/setup")).json();
 export const saveReplies = async (replies) =>
   (await request("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ replies }) })).json();
 
-/** The words in a recording; "" for none. */
-export const transcribe = async (sound) => (await (await request("/page/speech", { method: "POST", body: sound })).json()).words;
+/** Returns the text of a recording; "" if nothing is said. */
+export const transcribe = async (sound) => (await (await request("/page/speech", { method: "POST", body: sound })).json()).text;
 
-/** The first keyframe of a file as a picture. Throws PageError with the reason if there is none. */
+/** Returns the first keyframe of a file as a picture. Throws PageError with the reason if there is none. */
 export async function checkFile(kind, file) {
   const body = new FormData();
   body.append(kind, file, file.name);
@@ -45,7 +45,7 @@ export async function checkFile(kind, file) {
   throw new PageError(await response.json());
 }
 
-/** The events of one turn, [name, data] each. Files are [field, File] pairs. Throws if the stream breaks off. */
+/** Yields the events of one turn, [name, data] each. Files are [field, File] pairs. Throws if the stream breaks off. */
 export async function* streamTurn(talk, files, signal) {
   const body = new FormData();
   body.append("talk", JSON.stringify(talk));

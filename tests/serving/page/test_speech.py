@@ -30,8 +30,8 @@ def server() -> Iterator[Running]:
 def test_sound_is_transcribed(server: Running) -> None:
     sound = SOUND.read_bytes()
     silence = sound[:44] + bytes(32_000)
-    for content, words in ((sound, "I did not get the job."), (silence, "")):
-        assert server.client.post("/page/speech", content=content).json() == {"words": words}
+    for content, text in ((sound, "I did not get the job."), (silence, "")):
+        assert server.client.post("/page/speech", content=content).json() == {"text": text}
     for content in (b"no sound", b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n"):
         answer = server.client.post("/page/speech", content=content)
         assert (answer.status_code, answer.json()["what"]) == (400, "the sound cannot be decoded")
