@@ -30,14 +30,14 @@ def main() -> int:
 
 
 def _main() -> int:
-    from mmerg.console.terminal import WRONG, commands, replace_unprintable, run_command
+    from mmerg.console.terminal import EXIT_ERROR, list_commands, replace_unprintable, run_command
 
     replace_unprintable()
     name, rest = (sys.argv[1] if len(sys.argv) > 1 else "--help"), sys.argv[2:]
     if name in ("-h", "--help", "help"):
-        lines = "\n".join(f"  {name:<10}  {what}" for name, what in commands().items())
+        lines = "\n".join(f"  {name:<10}  {what}" for name, what in list_commands().items())
         print(USAGE.format(hydra=", ".join(HYDRA), commands=lines))  # noqa: T201
-        return 0 if len(sys.argv) > 1 else WRONG
+        return 0 if len(sys.argv) > 1 else EXIT_ERROR
     if name == "--version":
         from importlib.metadata import version
 
@@ -45,7 +45,7 @@ def _main() -> int:
         return 0
     if name in ("-sc", "--shell-completion"):
         return _complete(rest)
-    if name not in commands():
+    if name not in list_commands():
         return run_command(lambda: _refuse(name))
     sys.argv[:] = [f"mmerg {name}", *rest]
     return int(import_module(f"mmerg.{name}{'_' * iskeyword(name)}").main())
@@ -53,14 +53,14 @@ def _main() -> int:
 
 def _complete(arguments: list[str]) -> int:
     """Completes `mmerg COMMAND …` with Hydra. The shell puts the typed line into COMP_LINE."""
-    from mmerg.console.terminal import commands
+    from mmerg.console.terminal import list_commands
 
     _, _, typed = os.environ.get("COMP_LINE", "").partition(" ")
     name, space, rest = typed.lstrip().partition(" ")
     if "COMP_LINE" not in os.environ:
         name = "run"  # install and uninstall are the same for all
     elif not space:
-        print(" ".join(one for one in commands() if one.startswith(name)))  # noqa: T201
+        print(" ".join(one for one in list_commands() if one.startswith(name)))  # noqa: T201
         return 0
     elif name not in HYDRA:
         return 0
@@ -70,11 +70,11 @@ def _complete(arguments: list[str]) -> int:
 
 
 def _refuse(name: str) -> int:
-    from mmerg.console.terminal import commands
+    from mmerg.console.terminal import list_commands
     from mmerg.errors import ConfigError, did_you_mean
 
-    near = did_you_mean(name, commands()).replace("mean ", "mean mmerg ")
-    hint = near or f"one of {', '.join(commands())}"
+    near = did_you_mean(name, list_commands()).replace("mean ", "mean mmerg ")
+    hint = near or f"one of {', '.join(list_commands())}"
     raise ConfigError(f"there is no command {name}", where="command line", hint=hint)
 
 

@@ -23,7 +23,7 @@ from mmerg.checking.at_once import check_parallel
 from mmerg.checking.contamination import check_contamination
 from mmerg.checking.probes import Finding
 from mmerg.checking.room import check_room
-from mmerg.console.terminal import STARTS_OVER, WRONG, console, escape, plural, start
+from mmerg.console.terminal import EXIT_ERROR, STARTS_OVER, console, escape, plural, start
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.experiment.backbone import check_hosts
 from mmerg.experiment.build import load_corpus, make
@@ -52,7 +52,7 @@ def examine(settings: Settings) -> int:
             failed += status == "failed"
     if len(unusable) == len(hosts):
         out.print("no host could be checked")
-        return WRONG
+        return EXIT_ERROR
     out.print(f"{plural(failed, 'check')} failed" if failed else "nothing failed")
     return 1 if failed else 0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mmerg.console.run_tables import Summary, describe_memory, failures
+from mmerg.console.run_tables import Summary, describe_memory, tabulate_failures
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import RunError, did_you_mean
 from mmerg.reporting.text import to_yaml
@@ -33,10 +33,10 @@ def show_run(out: Console, path: Path) -> int:
     out.print(escape(f"protocol: {manifest.protocol.description}"))
     out.print(summary.replies())
     for memory in manifest.memories.values():
-        out.print(escape(f"{describe_memory(memory)}; {summary.kept_back or 'no exemplar was excluded'}"))
+        out.print(escape(f"{describe_memory(memory)}; {summary.exclusions or 'no exemplar was excluded'}"))
     for line in summary.notes():
         out.print(escape(line))
-    if failed := failures(summary.failed):
+    if failed := tabulate_failures(summary.failed):
         out.print(failed)
     return 0
 

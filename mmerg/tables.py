@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmerg.console.tables import FORMATS, deliver
+from mmerg.console.tables import FORMATS, write_tables
 from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, start
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import NAMES, PaperTable, published
@@ -44,7 +44,7 @@ def tables(given: argparse.Namespace) -> int:
         none = not any(own for _, own in placed)
         drawn += [add_runs(paper, own) for paper, own in placed if own or none]
     shown = list(map(format_table, drawn))
-    deliver(given.format, given.out, shown, shown, (fact for table in drawn for fact in list_csv_rows(table)))
+    write_tables(given.format, given.out, shown, shown, (fact for table in drawn for fact in list_csv_rows(table)))
     for line in skipped:
         print(printable(f"skipped: {line}"), file=sys.stderr)  # noqa: T201
     return 0

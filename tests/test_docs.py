@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.console.terminal import commands
+from mmerg.console.terminal import list_commands
 from mmerg.settings.commands import COMMANDS
 from mmerg.settings.explain import find_problems
 from mmerg.settings.overrides import prepare_override
@@ -69,7 +69,7 @@ def test_shown_commands_accept_their_arguments(capsys: pytest.CaptureFixture[str
     lines = list(find_commands())
     assert {name for name, _ in lines} >= {"run", "score", "compare", "report", "judge", "serve", "train"}
     for name, words in lines:
-        assert name in commands()
+        assert name in list_commands()
         page = {"run": "config", "doctor": "doctor_run"}.get(name, name)
         if page in COMMANDS:
             for override in (prepare_override(word) for word in words if "=" in word):

@@ -30,10 +30,10 @@ def check_data(settings: RunSettings) -> int:
 
     sampler = build_keyframe_sampler(settings.frames, system, cache_dir)
     with Bar(out, "lengths of clips") as bar:
-        times = read_times(corpus, bar.at)
+        times = read_times(corpus, bar.report)
     doubtful = find_doubtful_spans(corpus, times)
     with Bar(out, "clips") as bar:
-        bad = find_bad_clips(selection.samples, doubtful, sampler.settings, sampler.store, bar.at)
+        bad = find_bad_clips(selection.samples, doubtful, sampler.settings, sampler.store, bar.report)
     sections += [
         check_targets(settings.protocol, selection, corpus, settings.frames.last_turns, bad),
         check_clips(corpus, bad, find_long_clips(corpus, times), settings.dataset.root),

@@ -1,4 +1,4 @@
-"""Progress of long work: a redrawn line or bar on a terminal, and plain lines elsewhere."""
+"""Shows the progress of long work: a redrawn line or bar on a terminal, and plain lines elsewhere."""
 
 import math
 import threading
@@ -15,23 +15,28 @@ from mmerg.console.terminal import escape, plural
 from mmerg.runs import events
 from mmerg.runs.result import SampleLine
 
-PLAIN_EVERY = 30.0  # seconds between plain lines while no sample ends
+LINE_INTERVAL = 30.0  # seconds between plain lines while no sample ends
 
 
 class Progress:
-    """Counts samples, calls, tokens/s and the time left. total: samples to run. kept: finished samples of an earlier
-    start, `kept_failed` of which failed. Without a terminal it prints a line at the start, when a sample ends, and
-    every `every` seconds, as a call may take minutes."""
+    """Shows samples, calls, tokens per second and the time left. Without a terminal it prints a line at the start, when
+    a sample ends, and every `interval` seconds, as a call may take minutes.
+
+    Args:
+        total: the number of samples to run.
+        kept: the number of samples that an earlier start finished.
+        kept_failed: how many of these failed.
+    """
 
     def __init__(
-        self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY
+        self, console: Console, total: int, kept: int, kept_failed: int = 0, interval: float = LINE_INTERVAL
     ) -> None:
         self.kept = kept
-        self.made = 0  # calls to a model, without cached replies
-        self._console, self._total, self._kept_failed, self._every = console, total, kept_failed, every
+        self.model_calls = 0  # calls to a model, without cached replies
+        self._console, self._total, self._kept_failed, self._interval = console, total, kept_failed, interval
         self._ended = self._failed = self._started = self._cached = self._tokens = 0
-        self._begun = self._last_end = time.monotonic()
-        self._guard = threading.Lock()
+        self._start = self._last_end = time.monotonic()
+        self._lock = threading.Lock()
         self._over = threading.Event()
         self._live = Live(console=console, get_renderable=self._text) if console.is_terminal and total > 0 else None
 
@@ -53,22 +58,22 @@ class Progress:
             self._live.stop()
 
     def event(self, event: events.Event) -> None:
-        with self._guard:
+        with self._lock:
             self._started += isinstance(event, events.SampleStarted)
             if isinstance(event, events.Called):
                 self._cached += event.reply.cached
-                self.made += not event.reply.cached
+                self.model_calls += not event.reply.cached
                 self._tokens += 0 if event.reply.cached else event.reply.response_tokens
 
     def result(self, result: SampleLine) -> None:
-        with self._guard:
+        with self._lock:
             self._ended += 1
             self._failed += result.status == "failed"
             self._last_end = time.monotonic()
         self._print_line()
 
     def _tick(self) -> None:
-        while not self._over.wait(self._every):
+        while not self._over.wait(self._interval):
             self._print_line()
 
     def _print_line(self) -> None:
@@ -76,8 +81,8 @@ class Progress:
             self._console.print(self._text())
 
     def _text(self) -> str:
-        seconds = max(time.monotonic() - self._begun, 1e-6)
-        calls = plural(self.made + self._cached, "call") + (f" ({self._cached} cached)" if self._cached else "")
+        seconds = max(time.monotonic() - self._start, 1e-6)
+        calls = plural(self.model_calls + self._cached, "call") + (f" ({self._cached} cached)" if self._cached else "")
         return (
             f"{self._ended}/{plural(self._total, 'sample')} · {self._failed} failed"
             f" · {self._started - self._ended} in flight · {calls} · {self._tokens / seconds:.0f} tokens/s"
@@ -89,23 +94,25 @@ class Progress:
         samples."""
         if not self._ended:
             return ""
-        then = (self._last_end - self._begun) / self._ended * (self._total - self._ended)
-        left = timedelta(seconds=round(max(0.0, then - (time.monotonic() - self._last_end))))
-        return f" · {left} left"
+        left_at_last_end = (self._last_end - self._start) / self._ended * (self._total - self._ended)
+        left = left_at_last_end - (time.monotonic() - self._last_end)
+        return f" · {timedelta(seconds=round(max(0.0, left)))} left"
 
 
 class Bar(Steps):
-    """A bar of steps of `what`. Without a terminal it prints a line at once, and at most one every `every` seconds."""
+    """A progress bar, described by `what`. Without a terminal it prints a line at once, and then at most one in
+    `interval` seconds."""
 
-    def __init__(self, out: Console, what: str, every: float = PLAIN_EVERY) -> None:
+    def __init__(self, out: Console, what: str, interval: float = LINE_INTERVAL) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         super().__init__(*columns, console=out, transient=True, disable=not out.is_terminal)
         self._task = self.add_task(what)
-        self._what, self._every, self._last_line = what, every, -math.inf
+        self._what, self._interval, self._last_line = what, interval, -math.inf
 
-    def at(self, done: int, total: int) -> None:
+    def report(self, done: int, total: int) -> None:
+        """Shows that `done` of `total` steps are done."""
         self.update(self._task, completed=done, total=total)
-        if not self.console.is_terminal and done < total and time.monotonic() - self._last_line >= self._every:
+        if not self.console.is_terminal and done < total and time.monotonic() - self._last_line >= self._interval:
             self._last_line = time.monotonic()
             self.console.print(f"{self._what}: {done} of {total}")
 
@@ -120,6 +127,6 @@ class Building(Bar):
         self.console.print(escape(text))
 
     def report(self, done: int, total: int) -> None:
-        self.at(done, total)
+        super().report(done, total)
         if done == total:
             self.console.print(f"{self._what}: {done} of {total}")

@@ -33,9 +33,15 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts. rows: one text per head; the first is the row's name. Further lines of a cell are small in
-    LaTeX. best: (row, column) of the cells in bold. On a terminal, columns that do not fit continue below, with the
-    row names repeated, so no number is cut."""
+    """A table of texts. On a terminal, columns that do not fit continue below, with the row names repeated, so that no
+    number is cut.
+
+    Attributes:
+        heads: the heads of the columns.
+        rows: a text for each head; the first is the name of the row. In LaTeX, further lines of a cell are small.
+        notes: lines below the table.
+        best: (row, column) of the cells in bold.
+    """
 
     title: str
     heads: Sequence[str]
@@ -53,14 +59,14 @@ class Table:
 
 
 def format_number(value: float | None) -> str:
-    """The value with two decimals, or none from a thousand on; – for None."""
+    """The value with two decimals, or without decimals from a thousand on; – for None."""
     if value is None:
         return NONE
     return f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def format_difference(value: float | None) -> str:
-    """The value as in `format_number`, with its sign."""
+    """The value as in `format_number`, but always with its sign."""
     return f"+{format_number(value)}" if value is not None and value >= 0 else format_number(value)
 
 
@@ -68,15 +74,15 @@ def format_interval(low: float, high: float) -> str:
     return f"{format_number(low)}{' to ' if low < 0 else '–'}{format_number(high)}"
 
 
-def deliver(
+def write_tables(
     form: str,
     out: Path | None,
     parts: Iterable[RenderableType],
     tables: Sequence[Table],
     facts: Iterable[Mapping[str, object]],
 ) -> None:
-    """Prints, or writes to the file `out`: `parts` as text, `tables` as LaTeX, or `facts` as CSV. Raises
-    RunError if the file cannot be written."""
+    """Prints `parts` as text, `tables` as LaTeX, or `facts` as CSV, as `form` says; or writes them to the file `out`.
+    Raises RunError if the file cannot be written."""
     if form == "text":
         target = Console(file=io.StringIO(), width=120, highlight=False) if out else console()
         for part in parts:
@@ -87,11 +93,11 @@ def deliver(
     if out:
         write_output(out, text)
     else:
-        print(text, end="")  # noqa: T201 - programs read it: no wrapping
+        print(text, end="")  # noqa: T201 - not wrapped, as programs read it
 
 
 def as_latex(table: Table) -> str:
-    r"""A `table*`, which needs \usepackage{booktabs} and UTF-8; notes stand below the table."""
+    r"""The table as a `table*`, which needs \usepackage{booktabs} and UTF-8. Notes are below the table."""
 
     def cell(row: int, line: int, column: int, text: str) -> str:
         if not text or (line == 0 and (row, column) not in table.best):
@@ -113,21 +119,24 @@ def as_latex(table: Table) -> str:
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Comma-separated values with a column per key. Unknown numbers are empty, and no text is a formula."""
+    """The rows as comma-separated values, with a column for each key. Unknown numbers are empty, and no text can be
+    taken for a formula."""
     from pandas import DataFrame
 
-    cells = [{key: plain(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
+    cells = [
+        {key: escape_formula(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows
+    ]
     return str(DataFrame(cells, dtype=object).to_csv(index=False, lineterminator="\n"))
 
 
-def plain(text: str) -> str:
-    """Foreign text on one line, quoted if a spreadsheet would read it as a formula."""
+def escape_formula(text: str) -> str:
+    """A text on one line, with a leading quote if a spreadsheet would read it as a formula."""
     flat = _flat(text)
     return f"'{flat}" if flat.startswith(_FORMULA) else flat
 
 
 def _text(table: Table, width: int) -> str:
-    """The table for a terminal of `width` columns, in several blocks if it is wider."""
+    """The table for a terminal of `width` columns; a wider table becomes several blocks."""
     from pandas import DataFrame
 
     lines = [[f" {printable(cell)}" for cell in cells] for row in (table.heads, *table.rows) for cells in _lines(row)]
@@ -137,7 +146,7 @@ def _text(table: Table, width: int) -> str:
 
 
 def _lines(row: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The cells of a row, line by line."""
+    """Yields the cells of a row, line by line."""
     return zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
 
 
@@ -146,5 +155,5 @@ def _flat(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """Foreign text with LaTeX escaped."""
+    """A text with the special characters of LaTeX escaped."""
     return _flat(text).translate(_LATEX)

@@ -1,4 +1,4 @@
-"""Output and exit codes of commands: errors with what, where and next; escaped foreign text; a fixed width in pipes."""
+"""The output and exit codes of commands: errors with their place and remedy, escaped texts, a fixed width in pipes."""
 
 import argparse
 import ast
@@ -17,27 +17,27 @@ from rich.text import Text
 
 from mmerg.errors import MmergError, write_error
 
-WRONG, INTERRUPTED, CLOSED = 2, 130, 141  # exit codes
-GOES_ON = "the same command resumes"  # printed after an interruption
-STARTS_OVER = "the same command starts over"  # for a command that keeps nothing
+EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
+RESUMES = "the same command resumes"  # printed after an interruption
+STARTS_OVER = "the same command starts over"  # printed if the command keeps no results
 
 # Control characters could steer the terminal, and bidi controls reorder text. Line feed and tab stay.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that prints errors as all commands do."""
+    """An argument parser that prints errors like all commands."""
 
-    def __init__(self, prog: str, description: str | None, **how: Any) -> None:
-        by_name = sys.argv[0] if sys.argv[0].startswith("mmerg ") else ""
-        super().__init__(by_name or prog, description=description, **how)
+    def __init__(self, prog: str, description: str | None, **options: Any) -> None:
+        command = sys.argv[0] if sys.argv[0].startswith("mmerg ") else prog
+        super().__init__(command, description=description, **options)
 
     def error(self, message: str) -> NoReturn:
         sys.exit(_print_error(MmergError(message, where="command line", hint=f"{self.prog} --help")))
 
 
-def commands() -> dict[str, str]:
-    """The commands by name, each with the first line of its module's docstring."""
+def list_commands() -> dict[str, str]:
+    """The commands: the first line of the module's docstring by name."""
     lines = {}
     for file in sorted(Path(__file__).parents[1].glob("[!_]*.py")):
         source = file.read_text(encoding="utf-8")
@@ -48,12 +48,12 @@ def commands() -> dict[str, str]:
 
 
 def printable(text: str) -> str:
-    """Escapes control characters in foreign text: transcripts, replies, file names."""
+    """Escapes control characters in a text that mmerg did not write: a transcript, a reply or a file name."""
     return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def escape(text: str) -> Text:
-    """Foreign text for a console, without markup and control characters."""
+    """A text that mmerg did not write for a console: its markup is literal, and its control characters are escaped."""
     return Text(printable(text))
 
 
@@ -63,48 +63,50 @@ def plural(count: int, noun: str) -> str:
 
 
 def console() -> Console:
-    """The console for tables. Piped output has a fixed width, so it is the same everywhere."""
-    made = _Console(highlight=False)
-    return made if made.is_terminal else _Console(highlight=False, width=120)
+    """The console for tables. Piped output has a fixed width, so that it is the same everywhere."""
+    terminal = _Console(highlight=False)
+    return terminal if terminal.is_terminal else _Console(highlight=False, width=120)
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # for `run_command`; rich would exit with code 1
+        raise BrokenPipeError  # `run_command` handles it; rich would exit with code 1
 
 
 def replace_unprintable() -> None:
-    """Prints ? for a character that the terminal lacks."""
+    """Makes the streams print ? for a character that the terminal cannot show."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def start(main: Callable[[], int]) -> NoReturn:
-    """Runs the command of `python -m mmerg.NAME`, and exits with its code."""
+    """Runs the command of `python -m mmerg.NAME` and exits with its code."""
     replace_unprintable()
     sys.exit(main())
 
 
 def handle_signals(*more: int) -> list[int]:
-    """Makes SIGTERM and `more` signals do what Ctrl-C does. Later ones do nothing. The returned list gets all signals
-    that arrive."""
-    came: list[int] = []
+    """Makes SIGTERM and `more` signals act like Ctrl-C. Only the first signal has an effect. Returns a list that gets
+    all signals that arrive."""
+    received: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
-        came.append(number)
-        if len(came) == 1:
+        received.append(number)
+        if len(received) == 1:
             raise KeyboardInterrupt
 
     for number in (signal.SIGTERM, *more):
         signal.signal(number, interrupt)
-    return came
+    return received
 
 
-def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -> int:
-    """Runs `command` and returns its exit code: 2 after an error that users can cause, which it prints; 130 after
-    Ctrl-C, when it prints `interrupted`, or raises KeyboardInterrupt if that is None; 141 if nobody reads the output
-    any more, as after `| head`."""
+def run_command(command: Callable[[], int], interrupted: str | None = RESUMES) -> int:
+    """Runs `command` and returns its exit code.
+
+    The code is 2 after an error that users can cause, which is printed; 130 after Ctrl-C; and 141 if the output is no
+    longer read, as after `| head`. After Ctrl-C it prints `interrupted`, or raises KeyboardInterrupt if that is None.
+    """
     try:
         _refuse_windows()
         code = command()
@@ -113,16 +115,16 @@ def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -
         return _print_error(error)
     except BrokenPipeError:
         _drop_output()
-        return CLOSED
+        return EXIT_BROKEN_PIPE
     except OSError as error:
-        if known := _explain(error):
-            return _print_error(known)
+        if explained := _explain_os_error(error):
+            return _print_error(explained)
         raise
     except KeyboardInterrupt:
         if interrupted is None:
             raise
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     return code
 
 
@@ -134,14 +136,14 @@ def _refuse_windows() -> None:
         raise MmergError(what, where=sys.platform, hint=hint) from error
 
 
-def _explain(error: OSError) -> MmergError | None:
-    """The error for what users can cause; None for a bug. Files that mmerg writes raise RunError instead."""
+def _explain_os_error(error: OSError) -> MmergError | None:
+    """The error to print if users can cause it; None if it is a bug. Files that mmerg writes raise RunError instead."""
     if error.errno in (errno.ENAMETOOLONG, errno.EACCES):
         what, hint = f"a path cannot be used: {error.strerror}", "use another path, or fix its permissions"
         return MmergError(what, where=f"{error.filename!s:.300}", hint=hint)
     if error.filename:
         return None
-    if isinstance(error, FileNotFoundError):  # of os.getcwd
+    if isinstance(error, FileNotFoundError):  # raised by os.getcwd
         return MmergError("the working directory was removed", where="command line", hint="cd to a folder that exists")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         _drop_output()
@@ -155,4 +157,4 @@ def _drop_output() -> None:
 
 def _print_error(error: MmergError) -> int:
     print(printable(f"error: {error}"), file=sys.stderr)  # noqa: T201
-    return WRONG
+    return EXIT_ERROR

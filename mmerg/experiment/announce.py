@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from rich.console import Console
 
 from mmerg.backends.protocol import Engine
-from mmerg.console.run_tables import Summary, failures
+from mmerg.console.run_tables import Summary, tabulate_failures
 from mmerg.console.terminal import escape, plural
 from mmerg.corpora.protocols import describe
 from mmerg.experiment.backbone import BackbonePlan
@@ -55,11 +55,11 @@ def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
 def print_results(out: Console, backbone: BackbonePlan, results: Collection[Result], brief: bool) -> None:
     """The tables of a run; brief: without the replies, as in a sweep."""
     summary = Summary(results)
-    out.print(summary.counted if brief else summary.replies())
-    for line in (summary.kept_back, *summary.notes()):
+    out.print(summary.counts_line if brief else summary.replies())
+    for line in (summary.exclusions, *summary.notes()):
         if line:
             out.print(escape(line))
-    if failed := failures(summary.failed):
+    if failed := tabulate_failures(summary.failed):
         out.print(failed)
     if backbone.dry:
         out.print(DRY_RUN.format("replies"))

@@ -90,12 +90,12 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> RunOutcome:
 
             progress = run_items(run, wanted, remaining, work, pool, out, plan.system.sources.values())
             run.seal(plan.samples.ids)
-            if progress.made and (usage := plan.backbone.measure_memory()):
+            if progress.model_calls and (usage := plan.backbone.measure_memory()):
                 write_memory_usage(plan.path, usage)
             results = run.results.select(sample.id for sample in wanted).values()
             print_results(out, plan.backbone, results, brief)
             _warn_of_changed(out, clips)
-            return RunOutcome.from_results(plan.path, results, progress.kept, progress.made)
+            return RunOutcome.from_results(plan.path, results, progress.kept, progress.model_calls)
 
 
 def _prepare_shard(plan: Plan) -> None:

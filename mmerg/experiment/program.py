@@ -15,7 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mmerg.console.terminal import GOES_ON, WRONG, handle_signals, run_command
+from mmerg.console.terminal import EXIT_ERROR, RESUMES, handle_signals, run_command
 from mmerg.errors import ConfigError
 from mmerg.settings.groups import check_folder, conf_folder, list_options, with_backend
 
@@ -32,7 +32,7 @@ ROWS: list[str] = []  # the names of the sweep's rows that started here, the cur
 Job: TypeAlias = "Callable[[Any], int | Iterable[RunOutcome]]"  # from settings to an exit code, or to how runs ended
 
 
-def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: str = GOES_ON) -> int:
+def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: str = RESUMES) -> int:
     """Runs `job` with the settings that Hydra composes, and returns the exit code. usage: the first lines of --help.
     interrupted: what is printed after Ctrl-C or SIGTERM."""
     came = handle_signals(signal.SIGINT)
@@ -81,7 +81,9 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
             _task(config_name, job)
         )()
     except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) and ended.code != 1 else WRONG  # 1: Hydra refused something
+        return (
+            ended.code if isinstance(ended.code, int) and ended.code != 1 else EXIT_ERROR
+        )  # 1: Hydra refused something
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
         from mmerg.settings.compose import explain_error
 

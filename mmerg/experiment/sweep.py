@@ -19,7 +19,7 @@ from hydra.experimental.callback import Callback
 from rich.rule import Rule
 from rich.table import Table
 
-from mmerg.console.terminal import WRONG, console, escape, run_command
+from mmerg.console.terminal import EXIT_ERROR, console, escape, run_command
 from mmerg.errors import MmergError
 from mmerg.experiment.program import CODES, ROWS
 from mmerg.runs.identity import RUNTIME_KEYS
@@ -116,7 +116,7 @@ class SweepSummary(Callback):
         assert self.folder is not None
         rows = sorted((read_record(file, Row) for file in self.folder.glob("*.json")), key=lambda row: row.number)
         shutil.rmtree(self.folder, ignore_errors=True)
-        CODES.append(max((row.outcome.code for row in rows), default=WRONG))
+        CODES.append(max((row.outcome.code for row in rows), default=EXIT_ERROR))
         if not any(row.outcome.runs or row.outcome.error for row in rows):
             return
         out = console()

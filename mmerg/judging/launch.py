@@ -9,7 +9,7 @@ from rich.console import Console
 
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Engine
-from mmerg.console.run_tables import failures
+from mmerg.console.run_tables import tabulate_failures
 from mmerg.console.terminal import console, escape, printable
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
@@ -153,7 +153,7 @@ class Judging:
             out.print(part)
         if isinstance(scores, Judgement) and not self.backbone.dry and (note := write_beside(runs[0].path, scores)):
             out.print(escape(note), soft_wrap=True)
-        if failed := failures(verdicts):
+        if failed := tabulate_failures(verdicts):
             out.print(failed)
         print(f"judging: {printable(str(path))}")  # noqa: T201 - for programs to read: no wrapping
         return 1 if failed else 0

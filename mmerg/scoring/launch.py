@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from mmerg.console.tables import FORMATS, deliver
+from mmerg.console.tables import FORMATS, write_tables
 from mmerg.console.terminal import plural
 from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import label_runs
@@ -46,5 +46,5 @@ def score(given: argparse.Namespace) -> int:
     rows = [ScoreRow(name, [scores[index] for index in indices]) for name, indices in zip(names, settings, strict=True)]
     ordered = [refs[index] for indices in settings for index in indices]
     parts = render(rows, metrics, label_runs(ordered), given.verbose)
-    deliver(given.format, given.out, parts, [tabulate(rows, metrics)], list_csv_rows(rows, metrics))
+    write_tables(given.format, given.out, parts, [tabulate(rows, metrics)], list_csv_rows(rows, metrics))
     return 0

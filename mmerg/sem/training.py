@@ -47,7 +47,9 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         if not embedder:
             return None
         with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
-            return embed_all(embedder, [join_history(history) for history in split.histories], split.dialogues, bar.at)
+            return embed_all(
+                embedder, [join_history(history) for history in split.histories], split.dialogues, bar.report
+            )
 
     words = build_vectorizer(min_df=2)
     model = by_words = fit_classifier(

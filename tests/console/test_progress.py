@@ -21,10 +21,10 @@ LINE = re.compile(
 class Watched:
     """A Progress that writes to text, and what happens in a run."""
 
-    def __init__(self, total: int, kept: int = 0, *, terminal: bool = False, every: float = 3600) -> None:
+    def __init__(self, total: int, kept: int = 0, *, terminal: bool = False, interval: float = 3600) -> None:
         self.out = StringIO()
         console = Console(file=self.out, force_terminal=terminal, width=160)
-        self.progress = Progress(console, total, kept, every=every)
+        self.progress = Progress(console, total, kept, interval=interval)
 
     def start(self, sample: str) -> None:
         started = SampleStarted(sample=sample, dialogue="d", history=(), responder="Ana", labels=())
@@ -83,7 +83,7 @@ def test_a_line_each_time_a_sample_ends() -> None:
 
 
 def test_a_long_call_leaves_no_silence() -> None:
-    watched = Watched(2, every=0.01)
+    watched = Watched(2, interval=0.01)
     with watched.progress:
         watched.start("a")
         while len(watched.lines) < 4:
@@ -103,15 +103,15 @@ def test_a_terminal_gets_one_line_that_is_redrawn() -> None:
     assert "\n" not in shown.strip()
 
 
-def bar(terminal: bool, every: float) -> str:
+def bar(terminal: bool, interval: float) -> str:
     file = StringIO()
-    with Bar(Console(file=file, force_terminal=terminal, width=100), "clips", every) as shown:
+    with Bar(Console(file=file, force_terminal=terminal, width=100), "clips", interval) as shown:
         for done in range(1, 4):
-            shown.at(done, 3)
+            shown.report(done, 3)
     return file.getvalue()
 
 
 def test_a_bar_on_a_terminal_and_plain_lines_elsewhere_when_their_time_has_come() -> None:
-    assert "3/3" in bar(terminal=True, every=0)
-    assert bar(terminal=False, every=0) == "clips: 1 of 3\nclips: 2 of 3\n"
-    assert bar(terminal=False, every=3600) == "clips: 1 of 3\n"
+    assert "3/3" in bar(terminal=True, interval=0)
+    assert bar(terminal=False, interval=0) == "clips: 1 of 3\nclips: 2 of 3\n"
+    assert bar(terminal=False, interval=3600) == "clips: 1 of 3\n"

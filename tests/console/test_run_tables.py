@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from mmerg.console.run_tables import Summary, failures
+from mmerg.console.run_tables import Summary, tabulate_failures
 from mmerg.errors import Failure
 from mmerg.runs.result import Result
 
@@ -27,7 +27,7 @@ BAD = Result(id="d/2", status="failed", failure=Failure.TRUNCATED, failure_text=
 @pytest.mark.parametrize("width", [60, 120])
 def test_every_word_of_a_reply_is_shown(width: int) -> None:
     out = io.StringIO()
-    Console(file=out, width=width).print(Summary([GOOD, BAD]).replies(), failures([GOOD, BAD]))
+    Console(file=out, width=width).print(Summary([GOOD, BAD]).replies(), tabulate_failures([GOOD, BAD]))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     cells = [line.split("│")[-2].strip() for line in lines if line.count("│") == 8]
@@ -48,7 +48,7 @@ def test_a_long_run_shows_its_first_samples_and_counts_all() -> None:
 
 def test_samples_without_an_audit_that_can_be_read_are_counted() -> None:
     summary = Summary([GOOD, GOOD.model_copy(update={"ended": "unaudited"}), BAD])
-    assert summary.counted.startswith("3 samples: 2 ok (1 unaudited), 1 failed")
+    assert summary.counts_line.startswith("3 samples: 2 ok (1 unaudited), 1 failed")
     note = "unaudited: in 1 sample an audit could not be read; mmerg show RUN SAMPLE says why"
     assert list(summary.notes()) == [note]
 

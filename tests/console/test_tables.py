@@ -7,7 +7,7 @@ import re
 import pytest
 from rich.console import Console
 
-from mmerg.console.tables import Table, as_csv, as_latex, plain
+from mmerg.console.tables import Table, as_csv, as_latex, escape_formula
 
 NAME = "a row with a long name"
 TABLE = Table(
@@ -62,7 +62,7 @@ def test_csv_has_plain_numbers_and_no_formulas() -> None:
     assert [row["run"] for row in rows] == ["'=1+1", "a,b"]
     assert (float(rows[0]["value"]), rows[0]["n"], rows[0]["low"]) == (100 * 24 / 31, "31", "")
     assert (rows[1]["n"], rows[1]["low"]) == ("", "1.5")
-    assert [plain(text) for text in ("=1+1", "-a", "@b", "fine")] == ["'=1+1", "'-a", "'@b", "fine"]
+    assert [escape_formula(text) for text in ("=1+1", "-a", "@b", "fine")] == ["'=1+1", "'-a", "'@b", "fine"]
 
 
 def test_foreign_text_steers_nothing() -> None:

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.console.terminal import CLOSED, WRONG, run_command
+from mmerg.console.terminal import EXIT_BROKEN_PIPE, EXIT_ERROR, run_command
 from tests.engine.parts import ROOT
 
 
 @pytest.mark.parametrize("prints", ["print", "console().print"])
 @pytest.mark.parametrize(
     ("end", "code", "error"),
-    [("| head -n 1", CLOSED, ""), ("> /dev/full", WRONG, "error: the disk is full, or a quota is reached\n")],
+    [
+        ("| head -n 1", EXIT_BROKEN_PIPE, ""),
+        ("> /dev/full", EXIT_ERROR, "error: the disk is full, or a quota is reached\n"),
+    ],
 )
 def test_output_that_cannot_be_written_ends_a_command(prints: str, end: str, code: int, error: str) -> None:
     if "full" in end and not Path("/dev/full").exists():
