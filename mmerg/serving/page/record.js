@@ -1,10 +1,11 @@
-/** One reply: its frames, its passes with the agents' outputs, and its end. */
+/** One reply: its frames, its passes with the agents' outputs, and its end. Browsers store records, so the names of their
+    fields stay. */
 
 /** Makes a record. system: from the setup. places: the ids of the elements that show the turns, in order, for evidence.
     trace: the server's record, for saving. draft: the text so far. */
 export const newRecord = (system, places) => ({
   system, places, state: "sent", ahead: 0, frames: null, problem: "", passes: [], now: "", view: null, draft: "", raw: "",
-  selected: null, reply: null, emotion: "", cost: null, failed: null, trace: null, begun: performance.now(),
+  chosen: null, reply: null, emotion: "", cost: null, failed: null, trace: null, begun: performance.now(),
 });
 
 /** Restores a record after a reload, which loses a running reply. */
@@ -35,7 +36,7 @@ const getPass = (record, number) =>
   (record.passes[number] ??= { number, from: "", reason: "", agents: {}, audit: null, lost: "" });
 
 const getAgent = (record, { pass, agent }) =>
-  (getPass(record, pass).agents[agent] ??= { state: "waits", refused: [], sources: [] });
+  (getPass(record, pass).agents[agent] ??= { state: "waits", refused: [], supplied: [] });
 
 const HANDLERS = {
   queued: (record, { ahead }) => Object.assign(record, { ahead, state: ahead ? "queued" : "going" }),
@@ -48,7 +49,7 @@ const HANDLERS = {
     Object.assign(record, { state: "going", ahead: 0, now: data.agent });
     Object.assign(getAgent(record, data), { state: "asked", since: performance.now() });
   },
-  source: (record, data) => getAgent(record, data).sources.push(data),
+  source: (record, data) => getAgent(record, data).supplied.push(data),
   refused: (record, data) => getAgent(record, data).refused.push(data.complaint),
   output: (record, data) => {
     const { output, seconds, draft } = data;
@@ -58,7 +59,7 @@ const HANDLERS = {
   lost: (record, data) => Object.assign(getPass(record, data.pass), { lost: data.what }),
   audit: (record, data) => Object.assign(getPass(record, data.pass), { audit: data }),
   rerun: (record, data) => Object.assign(getPass(record, data.pass), { from: data.from, reason: data.reason }),
-  selected: (record, data) => Object.assign(record, { selected: data }),
+  selected: (record, data) => Object.assign(record, { chosen: data }),
   trace: (record, { trace }) => Object.assign(record, { trace }),
   reply: (record, { text, emotion }) => Object.assign(record, { reply: text, emotion, draft: "", raw: "" }),
   done: (record, data) => Object.assign(record, { state: "done", cost: data }),
@@ -71,7 +72,7 @@ export const applyEvent = (record, name, data) => void HANDLERS[name]?.(record, 
 export const isRunning = (record) => ["sent", "queued", "going"].includes(record.state);
 
 /** Returns the pass to show: the requested one, else the selected one, else the newest. */
-export const viewedPass = (record) => record.view ?? record.selected?.pass ?? Math.max(0, record.passes.length - 1);
+export const viewedPass = (record) => record.view ?? record.chosen?.pass ?? Math.max(0, record.passes.length - 1);
 
 /** The short name of a system. */
 export const shortTitle = ({ title }) => title.split(":")[0];

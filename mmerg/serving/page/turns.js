@@ -62,7 +62,7 @@ function makeReply(exchange, side, number, last, { look, tryAgain, flip, copy, r
     record.failed ? make("div", { className: "failure" }, make("p", { className: "what" }, "There is no reply."), ...makeError(record.failed)) : null,
     record.state === "stopped" ? make("p", { className: "note" }, record.lost ? "The page was closed before the reply arrived." : "Stopped.") : null,
     makeUnseenNote(exchange, record),
-    make("div", { className: "under" }, isRunning(record) ? null : button(summarize(record) || "How it came", () => look(exchange), { className: "line look", id: `look-${id}`, "data-look": String(exchange.id), "aria-expanded": "false", title: "What the agents saw and thought" }), make("p", { className: "acts" },
+    make("div", { className: "under" }, isRunning(record) ? null : button(summarize(record) || "How the reply came about", () => look(exchange), { className: "line look", id: `look-${id}`, "data-look": String(exchange.id), "aria-expanded": "false", title: "What the agents saw and thought" }), make("p", { className: "acts" },
       record.reply ? button("Copy", () => copy(record.reply), { className: "slight", "aria-label": "Copy the reply" }) : null,
       record.reply ? button("Read aloud", () => read(record.reply), { className: "slight aloud" }) : null,
       last && (tries.length > 1 || !isRunning(record)) ? button("Try again", () => tryAgain(exchange, side), { className: "slight idle", id: `again-${id}` }) : null,

@@ -22,7 +22,7 @@ export function drawWork(box, records, changed) {
 
 function passButton(record, { number, audit }, side, changed) {
   const pressed = viewedPass(record) === number;
-  const selected = record.selected?.pass === number;
+  const selected = record.chosen?.pass === number;
   const passed = audit?.findings.map((finding) => finding.passed) ?? [];
   const look = () => { record.view = number; changed(); };
   return [number, [pressed, selected, passed], () => {
@@ -72,7 +72,7 @@ function agentSteps(record) {
     const again = made === at && record.passes[at]?.from === name ? record.passes[at].reason : null;
     return [name, [agent, state, made, again], () => makeStep(state, String(place + 1), title, makeDuration(state, agent, made),
       again === null ? null : make("div", { className: "again" }, make("strong", {}, "Rerun from here. "), makeText(rewordForUsers(again, record.system.agents), "", "span")),
-      ...(agent?.sources ?? []).map(makeSource),
+      ...(agent?.supplied ?? []).map(makeSource),
       ...(agent?.refused ?? []).map(makeComplaint),
       agent?.state === "said" ? makeFields(agent.output, makeCitation(record)) : null)];
   });
@@ -138,7 +138,7 @@ function makeFinding({ check, passed, reason }, { blamed, instruction }, agents)
     first && instruction ? make("p", { className: "correction", dir: "auto" }, make("strong", {}, "Correction "), printable(instruction)) : null);
 }
 
-function endStep({ selected, cost, failed, state, system }) {
+function endStep({ chosen: selected, cost, failed, state, system }) {
   if (failed) return [["end", failed, () => makeStep("bad", "!", "There is no reply", makeNote(""), ...makeError(failed))]];
   if (state === "stopped") return [["end", state, () => makeStep("lost", "■", "Stopped", makeNote(""))]];
   if (!selected && !cost) return [];
