@@ -16,7 +16,7 @@ from mmerg.doctor import examine
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.parse import parse
 from tests import tiny_text
-from tests.backends.conftest import LAST, faulty_server, json_answer, line, stream
+from tests.backends.conftest import LAST, faulty_server, json_response, line, stream
 from tests.configs import compose_config
 from tests.llama_server import NAME, llama_server
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
@@ -128,7 +128,7 @@ M = ("backbone.model=m", "backbone.load.num_ctx=512")  # the model of `faulty_se
 
 def test_a_server_without_log_probabilities_whose_words_steer_the_terminal(doctor: Doctor) -> None:
     with faulty_server() as server:
-        server.answer(stream(line("\x1b[2J[/red]"), LAST))
+        server.respond(stream(line("\x1b[2J[/red]"), LAST))
         assert doctor(server.host, *M) == 1
     assert (doctor.marks["reply"], doctor.marks["logprobs"], doctor.marks["memory"]) == ("✓", "✗", "✗")
     assert "self_ppl cannot be computed" in doctor.text
@@ -137,9 +137,9 @@ def test_a_server_without_log_probabilities_whose_words_steer_the_terminal(docto
 
 
 def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
-    failed = json_answer({"error": "CUDA error: out of memory"}, "500 Internal Server Error")
+    failed = json_response({"error": "CUDA error: out of memory"}, "500 Internal Server Error")
     with faulty_server() as server:
-        server.answer(failed)
+        server.respond(failed)
         assert doctor(server.host, *M) == 1
     assert {name for name, mark in doctor.marks.items() if mark == "✗"} == {
         *("frame", "reply", "speed", "schema", "logprobs", "likelihood", "seeds", "two images", "parallel", "memory")
@@ -152,9 +152,9 @@ def test_a_model_that_cannot_be_loaded_costs_one_call(doctor: Doctor) -> None:
         "llama-server process has terminated: exit status 1: error loading model: unknown model architecture: 'mllama'"
     )
     with faulty_server() as server:
-        server.answer(json_answer({"error": what}, "500 Internal Server Error"))
+        server.respond(json_response({"error": what}, "500 Internal Server Error"))
         assert doctor(server.host, *M) == 2
-        assert len(server.asked("/api/chat")) == 1
+        assert len(server.bodies("/api/chat")) == 1
     assert doctor.marks == {"server": "✓", "model": "✗", "context": "✓"}
     assert "model_not_loaded: " in doctor.text
     assert "use another backbone, or a version of Ollama that can load this model" in doctor.text

@@ -28,7 +28,7 @@ def test_samples_of_a_host_that_is_updated_continue_on_another(tmp_path: Path) -
     assert updated.calls == 2
 
 
-def test_an_outage_of_the_only_host_costs_no_sample(tmp_path: Path) -> None:
+def test_no_sample_fails_if_the_only_host_is_down_for_a_while(tmp_path: Path) -> None:
     """The outage is longer than the attempts of a call."""
     back = threading.Event()
 

@@ -72,14 +72,14 @@ class Nodes:
 
 @contextmanager
 def nodes() -> Iterator[Nodes]:
-    made = Nodes()
+    cluster = Nodes()
     try:
-        yield made
+        yield cluster
     finally:
-        made.process.communicate(timeout=60)
+        cluster.process.communicate(timeout=60)
 
 
-def test_a_node_of_ray_that_dies_loses_nothing(tmp_path: Path) -> None:
+def test_no_result_is_lost_if_a_ray_node_dies(tmp_path: Path) -> None:
     """The first call of each of two jobs waits until one node is dead."""
     pytest.importorskip("ray", reason="pip install 'mmerg[ray]'")
     both_wait, node_is_dead = threading.Barrier(3, timeout=120), threading.Event()
@@ -105,7 +105,7 @@ def test_a_node_of_ray_that_dies_loses_nothing(tmp_path: Path) -> None:
         killer.join()
         assert done.returncode == 2, done.stdout + done.stderr
         assert "Ray lost 1 of 2 jobs" in done.stderr
-        asked = server.calls
+        calls_on_ray = server.calls
         assert run(*SWEEP).returncode == 0  # the same shards without Ray: the lost one has no reply yet
-        assert asked < server.calls
+        assert calls_on_ray < server.calls
         assert equals_a_plain_run(run, tmp_path)

@@ -1,4 +1,4 @@
-"""Functions that use a reply cache in a process of their own, forked from a warm one.
+"""Functions that use a reply cache in a separate process, forked from one that has imported everything.
 
 process, numbers = start(write_replies, path, 0, 50)
 """

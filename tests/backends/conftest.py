@@ -1,4 +1,4 @@
-"""A local HTTP server that sends what a test gives it, and records requests."""
+"""A local HTTP server that sends the responses of a test, and records requests."""
 
 import json
 import socket
@@ -30,11 +30,11 @@ DESCRIPTIONS: dict[str, dict[str, Any]] = {
 
 
 class Faulty(socketserver.ThreadingTCPServer):
-    """Responds to POST /api/chat (or a `path` given to `answer`) with raw bytes, else like a small Ollama or vLLM."""
+    """Responds to POST /api/chat (or a `path` given to `respond`) with raw bytes, else like a small Ollama or vLLM."""
 
     daemon_threads = True
     allow_reuse_address = True
-    request_queue_size = 64  # with the usual 5, clients that come at once wait a second
+    request_queue_size = 64  # with the usual 5, some simultaneous clients would wait a second
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -42,18 +42,18 @@ class Faulty(socketserver.ThreadingTCPServer):
         self.heads: list[str] = []
         self.release = threading.Event()
         self.reached_hang = threading.Event()
-        self.wrap: Callable[[socket.socket], socket.socket] = lambda plain: plain  # TLS, where a test wants it
+        self.wrap: Callable[[socket.socket], socket.socket] = lambda plain: plain  # a test can wrap sockets in TLS
         self.drip = b""  # what the step DRIP sends
         self.drip_seconds = 0.05
         self.keep = False  # whether a connection serves several requests
         self.connections = 0
         self._once: dict[str, list[tuple[bytes, ...]]] = {}
-        self._answers: dict[str, tuple[bytes, ...]] = {
-            path: (json_answer(content),) for path, content in DESCRIPTIONS.items()
+        self._responses: dict[str, tuple[bytes, ...]] = {
+            path: (json_response(content),) for path, content in DESCRIPTIONS.items()
         }
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        # A client that does not trust us hangs up in the handshake.
+        # A client that does not trust the certificate hangs up during the handshake.
         with suppress(ssl.SSLError, ConnectionError), self.wrap(request) as connection:
             super().finish_request(connection, client_address)
 
@@ -61,19 +61,19 @@ class Faulty(socketserver.ThreadingTCPServer):
     def host(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def answer(self, *steps: bytes, path: str = "/api/chat") -> None:
-        self._answers[path] = steps
+    def respond(self, *steps: bytes, path: str = "/api/chat") -> None:
+        self._responses[path] = steps
 
-    def answer_once(self, *steps: bytes, path: str = "/api/chat") -> None:
-        """The response to the next request only."""
+    def respond_once(self, *steps: bytes, path: str = "/api/chat") -> None:
+        """Sets the response to the next request only."""
         self._once.setdefault(path, []).append(steps)
 
-    def steps(self, path: str) -> tuple[bytes, ...]:
+    def next_steps(self, path: str) -> tuple[bytes, ...]:
         if self._once.get(path):
             return self._once[path].pop(0)
-        return self._answers.get(path, (json_answer({"error": "404 page not found"}, "404 Not Found"),))
+        return self._responses.get(path, (json_response({"error": "404 page not found"}, "404 Not Found"),))
 
-    def asked(self, path: str) -> list[Any]:
+    def bodies(self, path: str) -> list[Any]:
         return [body for at, body in self.requests if at == path]
 
 
@@ -99,7 +99,7 @@ class _Handler(socketserver.StreamRequestHandler):
         body = self.rfile.read(int(lengths[0])) if lengths else b""
         self.server.heads.append(text)
         self.server.requests.append((path, json.loads(body) if body else None))
-        for step in self.server.steps(path):
+        for step in self.server.next_steps(path):
             if step == HANG:
                 self.server.reached_hang.set()
                 self.server.release.wait()
@@ -119,8 +119,8 @@ class _Handler(socketserver.StreamRequestHandler):
                 self.wfile.write(self.server.drip)
 
 
-def json_answer(content: object, status: str = "200 OK", kind: str = "application/json") -> bytes:
-    """A complete response with its length."""
+def json_response(content: object, status: str = "200 OK", kind: str = "application/json") -> bytes:
+    """A complete response that states its length."""
     return whole(json.dumps(content).encode(), status, kind)
 
 
@@ -155,7 +155,7 @@ def chunk(data: bytes) -> bytes:
 
 def stream(*lines: bytes) -> bytes:
     """A complete chunked stream with a chunk for each line."""
-    return head() + b"".join(chunk(one) for one in lines) + chunk(b"")
+    return head() + b"".join(chunk(line) for line in lines) + chunk(b"")
 
 
 @contextmanager

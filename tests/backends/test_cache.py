@@ -74,7 +74,7 @@ def test_texts_that_utf8_cannot_encode_are_repaired(path: Path, text: str, kept:
     backend.close()
 
 
-def test_another_request_or_engine_shares_no_replies(path: Path) -> None:
+def test_other_requests_and_engines_have_their_own_replies(path: Path) -> None:
     other = ENGINE.model_copy(update={"version": "2"})
     for engine, request, hit in (
         (ENGINE, REQUEST, False),
@@ -100,7 +100,7 @@ def test_mode_read_writes_nothing(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_only_whole_replies_are_kept(path: Path) -> None:
+def test_only_complete_replies_are_stored(path: Path) -> None:
     inner = Scripted([CallError(Failure.TIMEOUT, "late"), Reply(text="I I I", finish=Finish.ABORT), "whole"])
     with closing(Cache(inner, path)) as backend:
         with pytest.raises(CallError, match="late"):
@@ -125,7 +125,7 @@ def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> 
     backend.close()
 
 
-def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
+def test_processes_that_start_together_share_a_file(path: Path) -> None:
     started = [start_process(write_replies, path, 25 * number, 50) for number in range(3)]
     for number, (process, numbers) in enumerate(started):
         assert [numbers.recv() for _ in range(50)] == list(range(25 * number, 25 * number + 50))
@@ -135,9 +135,9 @@ def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
 
 
 def torn(path: Path) -> None:
-    with closing(Cache(Scripted(lambda request: "long " * 2000), path)) as made:
+    with closing(Cache(Scripted(lambda request: "long " * 2000), path)) as cache:
         for number in range(20):
-            made.complete(replace(REQUEST, sampling=Sampling(seed=number)))
+            cache.complete(replace(REQUEST, sampling=Sampling(seed=number)))
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
 
@@ -151,7 +151,7 @@ def torn(path: Path) -> None:
     ],
     ids=["missing", "text", "torn"],
 )
-def test_a_file_that_cannot_be_used_is_refused_untouched(
+def test_an_unusable_file_is_refused_and_not_changed(
     path: Path, make: Callable[[Path], object], mode: CacheMode, says: str
 ) -> None:
     path.parent.mkdir()
@@ -167,8 +167,8 @@ def test_a_file_that_cannot_be_used_is_refused_untouched(
 def test_a_stored_reply_that_cannot_be_read_is_reported_and_requested_again(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with closing(Cache(Scripted(["old"]), path)) as made:
-        made.complete(REQUEST)
+    with closing(Cache(Scripted(["old"]), path)) as cache:
+        cache.complete(REQUEST)
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE replies SET reply = 'no JSON'")
     with closing(Cache(Scripted(["new"]), path)) as backend:
@@ -176,7 +176,7 @@ def test_a_stored_reply_that_cannot_be_read_is_reported_and_requested_again(
     assert "cannot be read and is ignored" in caplog.text
 
 
-def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:
+def test_close_closes_the_inner_backend_and_interrupts_later_calls(path: Path) -> None:
     inner = Scripted(lambda request: "x")
     backend = Cache(inner, path)
     assert backend.describe() == ENGINE
@@ -195,7 +195,7 @@ def test_identical_calls_of_processes_are_made_once(tmp_path: Path) -> None:
     assert (tmp_path / "calls").read_text() == "called\n"
 
 
-def test_a_killed_process_frees_the_call_that_it_made(tmp_path: Path) -> None:
+def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
     holder, _ = start_process(ask_slowly, tmp_path, 3600.0)
     while not list(tmp_path.glob("*[0-9a-f].lock")):  # the call's, not that of opening the file
         time.sleep(0.01)
@@ -215,23 +215,23 @@ def test_a_killed_process_frees_the_call_that_it_made(tmp_path: Path) -> None:
 def test_closing_ends_the_wait_for_another_call(
     path: Path, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
 ) -> None:
-    asked, go = threading.Event(), threading.Event()
+    call_started, go_on = threading.Event(), threading.Event()
 
     def answer(request: Request) -> str:
-        asked.set()
-        go.wait(60)
+        call_started.set()
+        go_on.wait(60)
         return "x"
 
-    with closing(Cache(Scripted(answer), path)) as one:
-        asking = in_thread(lambda: one.complete(REQUEST))
-        asked.wait(60)
+    with closing(Cache(Scripted(answer), path)) as backend:
+        first_call = in_thread(lambda: backend.complete(REQUEST))
+        call_started.wait(60)
         other = Cache(Scripted(["y"]), path)
-        waiting = in_thread(lambda: other.complete(REQUEST))
+        second_call = in_thread(lambda: other.complete(REQUEST))
         other.close()
         with pytest.raises(CallError) as caught:
-            waiting()
-        go.set()
-        asking()
+            second_call()
+        go_on.set()
+        first_call()
     assert caught.value.failure is Failure.INTERRUPTED
 
 
@@ -240,9 +240,9 @@ LOADED = ENGINE.model_copy(update={"load": {"num_ctx": 4096, "think": False, "ad
 
 def test_a_replay_needs_no_server_and_finds_its_engine_in_the_cache(path: Path) -> None:
     for engine in (LOADED, ENGINE.model_copy(update={"model": "other"})):
-        made = Cache(Scripted([f"by {engine.model}"], engine), path)
-        made.complete(REQUEST)
-        made.close()
+        cache = Cache(Scripted([f"by {engine.model}"], engine), path)
+        cache.complete(REQUEST)
+        cache.close()
     engine = find_stored_engine(path, "scripted", "script", {"num_ctx": 4096, "think": False})
     assert engine == LOADED
     again = Cache(build_replay_backend(engine), path, "read")
@@ -254,12 +254,12 @@ def test_a_replay_needs_no_server_and_finds_its_engine_in_the_cache(path: Path) 
     assert caught.value.failure is Failure.NOT_CACHED
 
 
-def test_an_ambiguous_engine_is_not_guessed(path: Path) -> None:
+def test_an_ambiguous_engine_is_refused(path: Path) -> None:
     newer = LOADED.model_copy(update={"version": "2"})
     for engine in (LOADED, newer):
-        made = Cache(Scripted(["x"], engine), path)
-        made.complete(REQUEST)
-        made.close()
+        cache = Cache(Scripted(["x"], engine), path)
+        cache.complete(REQUEST)
+        cache.close()
     for model, load, parts in (
         ("script", {"num_ctx": 4096}, ("2 engines", LOADED.brief(), newer.brief())),
         ("script", {"num_ctx": 1}, ("no engines", LOADED.brief())),

@@ -1,4 +1,4 @@
-"""llama.cpp in this process, with a tiny model of random weights and its projector, and once a real model."""
+"""llama.cpp in this process, with a tiny model of random weights and its projector, and in one test a real model."""
 
 import hashlib
 import importlib.util
@@ -46,7 +46,7 @@ def ask(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With the tiny model and its projector."""
+    """A folder with the tiny model and its projector."""
     folder = tmp_path_factory.mktemp("models")
     tiny_text.write(folder / "tiny.gguf")
     tiny_text.write_projector(folder / "projector.gguf")
@@ -68,7 +68,7 @@ def backend(folder: Path) -> Iterator[Embedded]:
 # Engine
 
 
-def test_the_engine_is_described_by_its_file(backend: Embedded, folder: Path) -> None:
+def test_the_engine_is_described_from_its_files(backend: Embedded, folder: Path) -> None:
     engine = backend.describe()
     assert (engine.backend, engine.model, engine.context_length) == ("embedded", "tiny.gguf", tiny_text.CONTEXT)
     assert engine.digest == compute_sha256(folder / "tiny.gguf")
@@ -78,11 +78,11 @@ def test_the_engine_is_described_by_its_file(backend: Embedded, folder: Path) ->
         **{"adapter": REVISION, "mmproj": compute_sha256(folder / "projector.gguf")},
     }
     other = loaded(folder, load={"num_ctx": 1024, "threads": 2, "cache_ram": 64})
-    assert other.describe() == engine, "threads and spare memory are no part of it"
+    assert other.describe() == engine, "threads and cache memory do not change the engine"
     other.close()
 
 
-def test_a_real_model_gets_plain_chatml() -> None:
+def test_a_real_model_is_prompted_in_chatml() -> None:
     real = Embedded(SMOLLM2, load=LOAD)
     turns = [("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "Why?")]
     messages = [{"role": role, "content": text} for role, text in turns]
@@ -100,7 +100,7 @@ def test_a_real_model_gets_plain_chatml() -> None:
 # Replies
 
 
-def test_logprobs_are_of_the_tokens_of_the_text(backend: Embedded) -> None:
+def test_logprobs_belong_to_the_tokens_of_the_text(backend: Embedded) -> None:
     request = ask("Tell me about rain.", 5)
     reply = backend.complete(request)
     assert "".join(entry.token for entry in reply.logprobs) == reply.text
@@ -110,7 +110,7 @@ def test_logprobs_are_of_the_tokens_of_the_text(backend: Embedded) -> None:
     assert backend.complete(replace(request, logprobs=False)).logprobs == ()
 
 
-def test_a_prompt_that_is_too_long(backend: Embedded) -> None:
+def test_a_too_long_prompt_is_refused(backend: Embedded) -> None:
     with pytest.raises(CallError, match="exceeds the available context") as caught:
         backend.complete(ask("word " * 600))
     assert caught.value.failure is Failure.CONTEXT_OVERFLOW
@@ -129,7 +129,7 @@ STORY = "Tell a story about a storm."
 
 
 @pytest.mark.parametrize("narrow", [{"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}, {"temperature": 0.0}])
-def test_each_narrowing_sampler_makes_a_hot_model_greedy(backend: Embedded, narrow: dict[str, Any]) -> None:
+def test_each_narrowing_sampler_makes_sampling_greedy(backend: Embedded, narrow: dict[str, Any]) -> None:
     hot: dict[str, Any] = {"temperature": 1.5, "seed": 7}
     greedy = backend.complete(ask(STORY, 12)).text
     assert backend.complete(ask(STORY, 12, **hot)).text != greedy
@@ -178,7 +178,7 @@ SCHEMAS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_a_schema_holds_and_keeps_its_order(backend: Embedded, name: str) -> None:
+def test_a_reply_follows_its_schema_in_order(backend: Embedded, name: str) -> None:
     reply = backend.complete(ask("JSON", 200, schema=SCHEMAS[name], temperature=1.0))
     assert reply.finish is Finish.STOP
     value = json.loads(reply.text)
@@ -249,20 +249,20 @@ def test_simultaneous_samples_keep_their_frames_and_their_replies(folder: Path) 
         together = list(threads.map(two.complete, requests))
     two.close()
     assert [reply.text for reply in together] == [reply.text for reply in alone]
-    for one, other in zip(alone, together, strict=True):
-        here, there = ([entry.logprob for entry in reply.logprobs] for reply in (one, other))
-        assert there == pytest.approx(here, abs=0.05)  # sums are in another order
+    for reply_alone, reply_together in zip(alone, together, strict=True):
+        expected, measured = ([entry.logprob for entry in reply.logprobs] for reply in (reply_alone, reply_together))
+        assert measured == pytest.approx(expected, abs=0.05)  # floats are added in another order
 
 
 @pytest.mark.parametrize("vision", [True, False])
-def test_images_that_cannot_be_used(folder: Path, backend: Embedded, vision: bool) -> None:
-    asked = backend if vision else loaded(folder, vision=False)
+def test_unusable_images_are_refused(folder: Path, backend: Embedded, vision: bool) -> None:
+    embedded = backend if vision else loaded(folder, vision=False)
     image = Image("0" * 64, b"no picture") if vision else picture(0)
     with pytest.raises(CallError, match="image" if vision else "no vision") as caught:
-        asked.complete(ask("What is it?", images=(image,)))
+        embedded.complete(ask("What is it?", images=(image,)))
     assert caught.value.failure is Failure.IMAGE_REJECTED
     if not vision:
-        asked.close()
+        embedded.close()
 
 
 # Deadlines, closing
@@ -279,7 +279,7 @@ def test_the_deadline_ends_a_call_and_the_next_one_works(folder: Path) -> None:
     backend.close()
 
 
-def test_closing_breaks_off_calls_in_flight(folder: Path) -> None:
+def test_close_interrupts_calls_in_flight(folder: Path) -> None:
     backend = loaded(folder, load={"num_ctx": tiny_text.CONTEXT, "threads": 1})
     endless = {"type": "array", "items": {"type": "integer"}, "minItems": 9999}
     caught: list[Failure] = []
@@ -307,7 +307,7 @@ def test_closing_breaks_off_calls_in_flight(folder: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="needs /proc to see this process's ports")
 def test_it_prints_nothing_opens_no_port_and_ends_with_ctrl_c(folder: Path, tmp_path: Path) -> None:
-    """Though another backend is never closed."""
+    """Although the script never closes its second backend."""
     script = """
 import os, signal, sys, threading
 from pathlib import Path
@@ -364,11 +364,11 @@ def test_a_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
         ("tiny.gguf", 32769, "num_ctx 32769 is more than the model's 32768"),
     ],
 )
-def test_a_model_that_cannot_be_loaded(folder: Path, model: str, num_ctx: int, says: str) -> None:
+def test_a_model_that_cannot_be_loaded_is_refused(folder: Path, model: str, num_ctx: int, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         Embedded(str(folder / model) if model == "tiny.gguf" else model, load={"num_ctx": num_ctx}).describe()
 
 
 def test_threads_never_outnumber_the_cores() -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    assert [choose_thread_count(asked) for asked in (1, 10**6, 0)] == [1, cores, max(cores - 1, 1)]
+    assert [choose_thread_count(requested) for requested in (1, 10**6, 0)] == [1, cores, max(cores - 1, 1)]

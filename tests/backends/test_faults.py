@@ -19,7 +19,7 @@ from tests.backends.conftest import (
     chunk,
     completion,
     head,
-    json_answer,
+    json_response,
     line,
     stream,
     whole,
@@ -51,7 +51,7 @@ class Wire:
 
     def failure(self, server: Faulty, *steps: bytes, deadlines: Deadlines = PATIENT) -> CallError:
         """The error of a call that the server answers with `steps`."""
-        server.answer(*steps, path=self.path)
+        server.respond(*steps, path=self.path)
         with pytest.raises(CallError) as caught:
             self.backend(server.host, deadlines).complete(REQUEST)
         assert caught.value.hint
@@ -89,9 +89,9 @@ def failure_of(server: Faulty, *steps: bytes, deadlines: Deadlines = PATIENT) ->
 # Every API
 
 
-def test_a_body_may_be_cut_anywhere_by_chunks(faulty: Faulty, wire: Wire) -> None:
+def test_a_body_may_be_split_anywhere_into_chunks(faulty: Faulty, wire: Wire) -> None:
     parts = b"".join(chunk(wire.body[i : i + 1]) for i in range(len(wire.body)))
-    faulty.answer(head(wire.kind) + parts + chunk(b""), path=wire.path)
+    faulty.respond(head(wire.kind) + parts + chunk(b""), path=wire.path)
     reply = wire.backend(faulty.host).complete(REQUEST)
     assert (reply.text, reply.finish, reply.host, reply.prompt_tokens) == ("a", Finish.STOP, faulty.host, 7)
     assert reply.seconds > 0
@@ -100,11 +100,11 @@ def test_a_body_may_be_cut_anywhere_by_chunks(faulty: Faulty, wire: Wire) -> Non
 @pytest.mark.parametrize(
     ("steps", "failure"),
     [
-        ((json_answer({"error": "boom"}, "500 Internal Server Error"),), Failure.SERVER_ERROR),
-        ((json_answer({"error": "queue"}, "503 Service Unavailable"),), Failure.BUSY),
-        ((json_answer({"error": OVERFLOW}, "400 Bad Request"),), Failure.CONTEXT_OVERFLOW),
-        ((json_answer({"error": "model 'm' not found"}, "404 Not Found"),), Failure.MODEL_NOT_FOUND),
-        ((json_answer({"error": {"message": "boom"}}),), Failure.SERVER_ERROR),
+        ((json_response({"error": "boom"}, "500 Internal Server Error"),), Failure.SERVER_ERROR),
+        ((json_response({"error": "queue"}, "503 Service Unavailable"),), Failure.BUSY),
+        ((json_response({"error": OVERFLOW}, "400 Bad Request"),), Failure.CONTEXT_OVERFLOW),
+        ((json_response({"error": "model 'm' not found"}, "404 Not Found"),), Failure.MODEL_NOT_FOUND),
+        ((json_response({"error": {"message": "boom"}}),), Failure.SERVER_ERROR),
         ((whole(b"[]\n"),), Failure.SERVER_ERROR),
         ((b"\x00\xff\x13garbage\r\n\r\n",), Failure.SERVER_ERROR),
         ((HTML,), Failure.SERVER_ERROR),
@@ -129,7 +129,7 @@ def closed_port() -> int:
 
 
 @pytest.mark.parametrize("call", [lambda b: b.describe(), lambda b: b.complete(REQUEST)], ids=["describe", "complete"])
-def test_nothing_listens(wire: Wire, call: Callable[[Backend], object]) -> None:
+def test_an_unreachable_host_is_named(wire: Wire, call: Callable[[Backend], object]) -> None:
     with pytest.raises(CallError) as caught:
         call(wire.backend(f"http://127.0.0.1:{closed_port()}"))
     assert caught.value.failure is Failure.UNREACHABLE
@@ -140,23 +140,23 @@ def test_nothing_listens(wire: Wire, call: Callable[[Backend], object]) -> None:
 @pytest.mark.parametrize(
     ("path", "answer", "failure"),
     [
-        ("/version", json_answer({"error": "no"}, "503 Busy"), Failure.BUSY),
+        ("/version", json_response({"error": "no"}, "503 Busy"), Failure.BUSY),
         ("/version", HANG, Failure.TIMEOUT),
-        ("/version", json_answer({"detail": "Not Found"}, "404 Not Found"), Failure.BAD_REQUEST),
-        ("/v1/models", json_answer({"object": "list", "data": []}), Failure.MODEL_NOT_FOUND),
-        ("/v1/models", json_answer({"data": [{"id": "m", "max_model_len": "many"}]}), Failure.SERVER_ERROR),
+        ("/version", json_response({"detail": "Not Found"}, "404 Not Found"), Failure.BAD_REQUEST),
+        ("/v1/models", json_response({"object": "list", "data": []}), Failure.MODEL_NOT_FOUND),
+        ("/v1/models", json_response({"data": [{"id": "m", "max_model_len": "many"}]}), Failure.SERVER_ERROR),
         ("/v1/models", b"", Failure.RUNNER_CRASH),
-        ("/api/version", json_answer({"error": "no"}, "503 Busy"), Failure.BUSY),
-        ("/api/tags", json_answer({"models": []}), Failure.MODEL_NOT_FOUND),
+        ("/api/version", json_response({"error": "no"}, "503 Busy"), Failure.BUSY),
+        ("/api/tags", json_response({"models": []}), Failure.MODEL_NOT_FOUND),
         ("/api/tags", b"", Failure.RUNNER_CRASH),
         ("/api/version", HANG, Failure.TIMEOUT),
-        ("/api/show", json_answer({"error": "model 'm' not found"}, "404 Not Found"), Failure.MODEL_NOT_FOUND),
+        ("/api/show", json_response({"error": "model 'm' not found"}, "404 Not Found"), Failure.MODEL_NOT_FOUND),
         ("/api/show", whole(b"moved", "301 Moved\r\nLocation: http://127.0.0.1:1/"), Failure.SERVER_ERROR),
     ],
 )
 def test_describe_names_its_failures(faulty: Faulty, path: str, answer: bytes, failure: Failure) -> None:
     wire = WIRES["api" not in path]
-    faulty.answer(answer, path=path)
+    faulty.respond(answer, path=path)
     with pytest.raises(CallError) as caught:
         wire.backend(faulty.host, SILENT if answer == HANG else PATIENT).describe()
     assert caught.value.failure is failure
@@ -167,7 +167,7 @@ def test_describe_names_its_failures(faulty: Faulty, path: str, answer: bytes, f
 # Streams, as Ollama's
 
 
-def test_a_whole_reply(faulty: Faulty) -> None:
+def test_a_complete_reply_is_read(faulty: Faulty) -> None:
     lines = [
         line("Hel", thinking="ignored here", logprobs=[{"token": "Hel", "logprob": -0.5, "bytes": [72, 101, 108]}]),
         line(
@@ -175,7 +175,7 @@ def test_a_whole_reply(faulty: Faulty) -> None:
             logprobs=[{"token": "lo", "logprob": -0.25}],
         ),
     ]
-    faulty.answer(stream(*lines, LAST))
+    faulty.respond(stream(*lines, LAST))
     reply = backend(faulty.host).complete(REQUEST)
     assert (reply.text, reply.thinking, reply.finish) == ("Hello", "hm", Finish.STOP)
     assert [entry.logprob for entry in reply.logprobs] == [-0.5, -0.25]
@@ -192,8 +192,8 @@ def test_a_whole_reply(faulty: Faulty) -> None:
     ],
     ids=["length", "done false at a clean end", "no reason", "clean end by length"],
 )
-def test_finishes_that_are_not_stop(faulty: Faulty, steps: tuple[bytes, ...], finish: Finish) -> None:
-    faulty.answer(*steps)
+def test_other_reasons_to_finish_are_read(faulty: Faulty, steps: tuple[bytes, ...], finish: Finish) -> None:
+    faulty.respond(*steps)
     assert backend(faulty.host).complete(REQUEST).finish is finish
 
 

@@ -26,7 +26,7 @@ class Machine:
 
     def __init__(self, name: str, *models: str) -> None:
         self.name, self.models = name, models or (MODEL,)
-        self.asked = 0
+        self.calls = 0
         self.pause = 0.0
         self.on_call: Callable[[int], object] = lambda _: None
         self.url = ""
@@ -43,22 +43,22 @@ class Machine:
         self._stack.close()
 
     def _answer(self, body: dict[str, Any]) -> str:
-        self.asked += 1
-        self.on_call(self.asked)
+        self.calls += 1
+        self.on_call(self.calls)
         threading.Event().wait(self.pause)
         return self.name
 
 
 @pytest.fixture
 def machines() -> Iterator[Callable[..., Machine]]:
-    made: list[Machine] = []
+    started: list[Machine] = []
 
     def make(name: str, *models: str) -> Machine:
-        made.append(Machine(name, *models))
-        return made[-1]
+        started.append(Machine(name, *models))
+        return started[-1]
 
     yield make
-    for machine in made:
+    for machine in started:
         machine.die()
 
 
@@ -105,7 +105,7 @@ def test_each_host_is_used_for_the_model_that_it_holds(machines: Callable[..., M
         pool.close()
 
 
-def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_back(
+def test_samples_leave_a_host_that_dies_and_use_it_again_once_it_is_back(
     machines: Callable[..., Machine],
 ) -> None:
     alive, dying, clock = machines("alive"), machines("dying"), Clock()
@@ -129,7 +129,7 @@ def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_b
     assert "dying" not in served(pool, 2), "it is still dead"
     dying.start()
     clock.now += 60
-    before = dying.asked
-    assert served(pool, 8)["dying"] == dying.asked - before > 0
+    before = dying.calls
+    assert served(pool, 8)["dying"] == dying.calls - before > 0
     assert pool.list_down() == {}
     pool.close()

@@ -34,7 +34,7 @@ class Clock:
 
 
 class Server:
-    """A host that counts its calls. With `failure` it is down; with `failing` only its calls fail."""
+    """A host that counts its calls. With `failure` set, the host is down; with `failing` set, only its calls fail."""
 
     def __init__(self, name: str, engine: Engine = ENGINE, failure: Failure | None = None, seconds: float = 0) -> None:
         self.name = name
@@ -42,9 +42,9 @@ class Server:
         self.failure = failure
         self.seconds = seconds
         self.failing: Failure | None = None
-        self.looks = 0
-        self.inside = 0
-        self.most = 0
+        self.descriptions = 0
+        self.running = 0
+        self.most_running = 0
         self.calls = 0
         self.closed = False
         self.lock = threading.Lock()
@@ -54,15 +54,15 @@ class Server:
             raise CallError(self.failure, f"{self.name} is gone", where=self.name)
 
     def describe(self) -> Engine:
-        self.looks += 1
+        self.descriptions += 1
         self.check()
         return self.engine
 
     def complete(self, request: Request) -> Reply:
         with self.lock:
             self.calls += 1
-            self.inside += 1
-            self.most = max(self.most, self.inside)
+            self.running += 1
+            self.most_running = max(self.most_running, self.running)
         try:
             time.sleep(self.seconds)
             self.check()
@@ -71,7 +71,7 @@ class Server:
             return Reply(text=self.name, finish="stop", host=self.name)  # type: ignore[arg-type]
         finally:
             with self.lock:
-                self.inside -= 1
+                self.running -= 1
 
     def close(self) -> None:
         self.closed = True
@@ -103,13 +103,13 @@ def test_no_host_is_over_its_slots_and_a_sample_stays_on_its_host() -> None:
     with ThreadPoolExecutor(12) as threads:
         hosts_of_samples = list(threads.map(sample, range(60)))
     assert all(len(names) == 1 for names in hosts_of_samples)
-    assert all(server.most <= number for number, server in enumerate(hosts, start=1))
+    assert all(server.most_running <= number for number, server in enumerate(hosts, start=1))
     assert sum(server.calls for server in hosts) == 240
     assert min(Counter(name for names in hosts_of_samples for name in names).values()) > 0
 
 
 @pytest.mark.parametrize("failure", [Failure(name) for name in HOST_FAILURES])
-def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) -> None:
+def test_a_call_moves_to_another_host_if_its_host_dies_and_stays_there(failure: Failure) -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
     pool.describe()
@@ -124,7 +124,7 @@ def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) ->
 
 
 @pytest.mark.parametrize("failure", OTHERS)
-def test_other_failures_stay_with_the_sample(failure: Failure) -> None:
+def test_other_failures_fail_only_the_sample(failure: Failure) -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
     a.failure = failure
@@ -133,7 +133,7 @@ def test_other_failures_stay_with_the_sample(failure: Failure) -> None:
     assert (pool.list_down(), b.calls) == ({}, 0)
 
 
-def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
+def test_a_host_that_comes_back_with_another_engine_is_not_used() -> None:
     a, b = servers("ab")
     clock = Clock()
     pool = pool_of([a, b], clock=clock)
@@ -177,10 +177,10 @@ def test_a_call_waits_while_all_hosts_are_down() -> None:
     pool = Pool([Host(a, 1, "a"), Host(b, 1, "b")], patience=3600.0, wait=0.01)
     pool.describe()
     a.failure, b.failure = Failure.MODEL_NOT_FOUND, Failure.UNREACHABLE
-    before = b.looks
+    before = b.descriptions
 
     def back() -> None:
-        while b.looks < before + 5:
+        while b.descriptions < before + 5:
             time.sleep(0.001)
         b.failure = None
 
@@ -190,7 +190,7 @@ def test_a_call_waits_while_all_hosts_are_down() -> None:
         assert say(backend) == "b"
     thread.join()
     assert list(pool.list_down()) == ["a"]
-    assert a.looks == 1
+    assert a.descriptions == 1
 
 
 def test_the_run_stops_if_no_host_comes_back() -> None:
@@ -200,8 +200,8 @@ def test_the_run_stops_if_no_host_comes_back() -> None:
     pool.describe()
     for server in hosts:
         server.failure = Failure.UNREACHABLE
-    clock_of_looks = iter(range(0, 1000, 10))
-    hosts[0].check = lambda: setattr(clock, "now", float(next(clock_of_looks))) or Server.check(hosts[0])  # type: ignore[method-assign,func-returns-value]
+    times = iter(range(0, 1000, 10))
+    hosts[0].check = lambda: setattr(clock, "now", float(next(times))) or Server.check(hosts[0])  # type: ignore[method-assign,func-returns-value]
     with pool.lease() as backend, pytest.raises(RunError) as caught:
         say(backend)
     assert caught.value.what == "no host has responded for 100 seconds"
@@ -230,7 +230,7 @@ def test_closing_or_cancelling_ends_the_wait_for_hosts(ended_by: str) -> None:
 
     thread = threading.Thread(target=call)
     thread.start()
-    while server.looks < 2:
+    while server.descriptions < 2:
         time.sleep(0.001)
     {"close": pool.close, "cancel": token.cancel}[ended_by]()
     thread.join(60)
@@ -266,7 +266,7 @@ def test_a_call_that_fails_on_hosts_that_are_up_fails_alone(failure: Failure) ->
     assert list(pool.list_down()) == ["a"]
 
 
-def test_engines_that_differ_are_named() -> None:
+def test_hosts_with_different_engines_are_named() -> None:
     a, b, c, d = servers("abcd")
     b.engine = OTHER
     d.engine = ENGINE.model_copy(update={"digest": "f" * 64})
@@ -296,7 +296,7 @@ def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:
         done = sum(threads.map(sample, range(60)))
     assert done > 0
     assert all(host.used == 0 for host in pool._hosts)
-    assert all(server.most <= 2 for server in hosts)
+    assert all(server.most_running <= 2 for server in hosts)
     for server in hosts:
         server.failure = None
     pool.describe()

@@ -19,7 +19,7 @@ def failing(failure: Failure, times: int) -> Scripted:
     return Scripted([*(CallError(failure, f"it failed {n}", where="host", hint="look") for n in range(times)), "fine"])
 
 
-def asked(inner: Scripted, attempts: int = 3) -> str:
+def complete_with_retries(inner: Scripted, attempts: int = 3) -> str:
     return retry(partial(inner.complete, REQUEST), attempts, 0.0, CancelToken()).text
 
 
@@ -27,17 +27,17 @@ def asked(inner: Scripted, attempts: int = 3) -> str:
 def test_only_failures_that_may_pass_are_retried(failure: Failure) -> None:
     inner = failing(failure, 2)
     if failure in RETRIED:
-        assert (asked(inner), inner.calls) == ("fine", 3)
+        assert (complete_with_retries(inner), inner.calls) == ("fine", 3)
     else:
         with pytest.raises(CallError) as caught:
-            asked(inner)
+            complete_with_retries(inner)
         assert (inner.calls, caught.value.failure, caught.value.what) == (1, failure, "it failed 0")
 
 
 def test_the_last_error_has_the_number_of_attempts() -> None:
     inner = failing(Failure.TIMEOUT, 9)
     with pytest.raises(CallError) as caught:
-        asked(inner, attempts=4)
+        complete_with_retries(inner, attempts=4)
     error = caught.value
     assert (error.what, error.where, error.hint) == ("it failed 3 (tried 4 times)", "host", "look")
     assert (error.failure, inner.calls) == (Failure.TIMEOUT, 4)

@@ -135,7 +135,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("status", "wording", "failure"), CASES)
-def test_wording_to_failure(status: int, wording: str, failure: Failure) -> None:
+def test_each_wording_has_its_failure(status: int, wording: str, failure: Failure) -> None:
     error = OLLAMA.classify(status, json.dumps({"error": wording}), model="nope", where="http://h:1")
     assert error.failure is failure
     assert error.hint
@@ -159,5 +159,5 @@ def test_wording_to_failure(status: int, wording: str, failure: Failure) -> None
         (400, NO_MLLAMA, "use another backbone, or a version of Ollama that can load this model"),
     ],
 )
-def test_wordings_that_name_a_cause_have_their_own_hint(status: int, wording: str, hint: str) -> None:
+def test_a_wording_that_names_a_cause_has_its_own_hint(status: int, wording: str, hint: str) -> None:
     assert hint in OLLAMA.classify(status, json.dumps({"error": wording})).hint

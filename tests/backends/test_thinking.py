@@ -1,4 +1,4 @@
-"""Thoughts never become words: tags, log-probabilities, and stop texts, which would cut thoughts."""
+"""Thoughts are never part of a reply: tags, log-probabilities, and stop texts, which would cut thoughts."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from mmerg.backends.ollama import Ollama
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.thinking import may_think, separate_thoughts
-from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, completion, json_answer, line, stream
+from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, completion, json_response, line, stream
 
 WORDS, THOUGHTS = "I am so sorry.", "He is sad {very}.\nI comfort him."
 CHAT = "/v1/chat/completions"
@@ -46,7 +46,7 @@ BEHIND_THOUGHTS = [
 
 
 @pytest.mark.parametrize("before", BEHIND_THOUGHTS)
-def test_words_behind_thoughts(before: str) -> None:
+def test_words_after_thoughts_are_separated(before: str) -> None:
     for words in (WORDS, '{"why": "she {lost} it", "emotion": "joy"}'):
         thoughts, left = separate_thoughts(before + words)
         assert left == words
@@ -84,11 +84,11 @@ def test_words_behind_thoughts(before: str) -> None:
         ),
     ],
 )
-def test_the_words_of_a_text(text: str, words: str) -> None:
+def test_only_thoughts_are_separated_from_words(text: str, words: str) -> None:
     assert separate_thoughts(text)[1] == words
 
 
-def test_short_thoughts_between_words_are_thoughts() -> None:
+def test_short_thoughts_between_words_are_separated() -> None:
     assert separate_thoughts(f"Okay, <think>he is sad</think> {WORDS}") == ("Okay,\n\nhe is sad", WORDS)
 
 
@@ -119,7 +119,7 @@ def test_log_probabilities_of_thoughts_are_dropped(
     text: str, thinking: str, tokens: tuple[str, ...], kept: tuple[str, ...], taken: tuple[str, ...]
 ) -> None:
     reply = Reply(text=text, finish=Finish.STOP, thinking=thinking, logprobs=logprobs(*tokens))
-    assert tuple(one.token for one in reply.logprobs) == kept
+    assert tuple(token.token for token in reply.logprobs) == kept
     assert reply.taken == taken
     assert Reply.model_validate(reply.model_dump(mode="json")) == reply
 
@@ -129,12 +129,12 @@ def asking(*stops: str) -> Request:
 
 
 def ollama(server: Faulty, text: str, **more: Any) -> Ollama:
-    server.answer(stream(line(text), LAST))
+    server.respond(stream(line(text), LAST))
     return Ollama(host=server.host, model="m", load={"num_ctx": 512}, **more)
 
 
 def vllm(server: Faulty, text: str) -> OpenAI:
-    server.answer(json_answer(completion(text)), path=CHAT)
+    server.respond(json_response(completion(text)), path=CHAT)
     return OpenAI(host=server.host, model="m", dialect="vllm", load={"num_ctx": 512})
 
 
@@ -149,7 +149,7 @@ def test_thoughts_in_the_text_are_separated(
 
 def shown(server: Faulty, template: str = "", *capabilities: str) -> None:
     about = DESCRIPTIONS["/api/show"] | {"capabilities": ["completion", *capabilities], "template": template}
-    server.answer(json_answer(about), path="/api/show")
+    server.respond(json_response(about), path="/api/show")
 
 
 @pytest.mark.parametrize(
@@ -166,15 +166,15 @@ def test_ollama_gets_stop_texts_unless_the_model_may_think(
 ) -> None:
     shown(faulty, template, *capabilities)
     ollama(faulty, WORDS, think=think).complete(asking("\n"))
-    (body,) = faulty.asked("/api/chat")
+    (body,) = faulty.bodies("/api/chat")
     assert body["options"].get("stop") == sent
 
 
 def test_a_model_that_turns_out_to_think_is_asked_again_without_stop_texts(faulty: Faulty) -> None:
     backend = ollama(faulty, f"<think>{THOUGHTS}</think>\n{WORDS}")
-    faulty.answer_once(stream(line("<think>He is sad {very}."), LAST), path="/api/chat")
+    faulty.respond_once(stream(line("<think>He is sad {very}."), LAST), path="/api/chat")
     assert backend.complete(asking("\n")).text == WORDS
-    assert [body["options"].get("stop") for body in faulty.asked("/api/chat")] == [["\n"], None]
+    assert [body["options"].get("stop") for body in faulty.bodies("/api/chat")] == [["\n"], None]
 
 
 @pytest.mark.parametrize(
@@ -184,24 +184,24 @@ def test_llama_server_gets_stop_texts_unless_its_template_has_thoughts(
     faulty: Faulty, template: str, sent: list[str] | None
 ) -> None:
     entry = {"id": "m", "meta": {"n_ctx": 512}}
-    faulty.answer(json_answer({"data": [entry]}), path="/v1/models")
+    faulty.respond(json_response({"data": [entry]}), path="/v1/models")
     about = {"modalities": {"vision": False}, "chat_template": template, "build_info": "b1"}
-    faulty.answer(json_answer(about), path="/props")
-    faulty.answer(json_answer(completion(WORDS)), path=CHAT)
+    faulty.respond(json_response(about), path="/props")
+    faulty.respond(json_response(completion(WORDS)), path=CHAT)
     backend = OpenAI(host=faulty.host, model="m", dialect="llama-server", load={"num_ctx": 512})
     assert ("thinking" in backend.describe().capabilities) is (sent is None)
     backend.complete(asking("\n"))
-    (body,) = faulty.asked(CHAT)
+    (body,) = faulty.bodies(CHAT)
     assert body.get("stop") == sent
 
 
 def test_a_server_without_a_template_gets_no_stop_texts(faulty: Faulty) -> None:
     vllm(faulty, WORDS).complete(asking("\n"))
-    (body,) = faulty.asked(CHAT)
+    (body,) = faulty.bodies(CHAT)
     assert "stop" not in body
 
 
-def test_a_template_without_thoughts() -> None:
+def test_templates_with_thoughts_are_recognised() -> None:
     chatml = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     assert not may_think(chatml)
     assert may_think(chatml + "{% if enable_thinking %}…{% endif %}")

@@ -14,7 +14,7 @@ from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request, Sam
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.checking import probes
 from mmerg.checking.at_once import GROUPS, MAX_DISTINCT, check_parallel, compare_replies
-from tests.backends.conftest import faulty_server, json_answer
+from tests.backends.conftest import faulty_server, json_response
 
 Answer = Callable[[Request], str]
 PROBES: dict[str, Callable[[Backend], probes.Finding]] = {
@@ -149,7 +149,7 @@ def test_how_the_model_is_loaded(fields: dict[str, int] | None, status: str, mes
     models = [] if fields is None else [{"model": "m:latest", "name": "m:latest", **fields}]
     engine = Engine(backend="ollama", version="1", model="m", digest="d", load={"num_ctx": 512})
     with faulty_server() as server:
-        server.answer(json_answer({"models": models}), path="/api/ps")
+        server.respond(json_response({"models": models}), path="/api/ps")
         found = probes.check_loaded_model(OllamaHost(server.host).find_loaded("m"), engine)
     assert (found[0], message in found[1]) == (status, True)
 

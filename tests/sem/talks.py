@@ -88,8 +88,8 @@ class Hashed:
                 os.kill(os.getpid(), signal.SIGKILL)
         if self._salt < 0:
             return np.zeros((len(texts), DIMENSIONS), np.float32)
-        words = (map(_embed_word, [self._salt] * len(own), own) for own in map(split_words, texts))
-        return scale_to_unit([np.sum(list(vectors), axis=0) for vectors in words])
+        vectors_of_texts = (map(_embed_word, [self._salt] * len(words), words) for words in map(split_words, texts))
+        return scale_to_unit([np.sum(list(vectors), axis=0) for vectors in vectors_of_texts])
 
 
 @cache

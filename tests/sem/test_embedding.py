@@ -26,10 +26,13 @@ def hashed(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_planted_words_are_learnt_from_embeddings() -> None:
     labels, embedder = ["afraid", "joyful", "sad"], Hashed()
-    taught, tested = planted(labels, 60, seed=0), planted(labels, 30, seed=1)
-    vectors = [embedder.embed([join_history(one.history) for one in samples]) for samples in (taught, tested)]
-    model = fit_classifier(vectors[0], [one.label for one in taught], c=1.0, max_iter=300)
-    assert model.score(vectors[1], [one.label for one in tested]) > 0.9
+    train_samples, test_samples = planted(labels, 60, seed=0), planted(labels, 30, seed=1)
+    train_vectors, test_vectors = (
+        embedder.embed([join_history(sample.history) for sample in samples])
+        for samples in (train_samples, test_samples)
+    )
+    model = fit_classifier(train_vectors, [sample.label for sample in train_samples], c=1.0, max_iter=300)
+    assert model.score(test_vectors, [sample.label for sample in test_samples]) > 0.9
 
 
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
@@ -38,16 +41,16 @@ def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
     return Path(ended.run)
 
 
-def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> None:
+def test_a_run_uses_the_embedding_of_the_history(talks: Path, hashed: Path, tmp_path: Path) -> None:
     run = hef(talks, hashed, tmp_path, OWN, "sources.W.k2=6")
     [supplied, _] = [event for event in read_all_events(run) if isinstance(event, Supplied)]
-    [asked, _] = [event for event in read_all_events(run) if isinstance(event, Called)]
-    [history] = [one.history for one in planted(list(MOODS.values()), 6, seed=2)][:1]
+    [called, _] = [event for event in read_all_events(run) if isinstance(event, Called)]
+    [history] = [sample.history for sample in planted(list(MOODS.values()), 6, seed=2)][:1]
     [vector] = Hashed().embed([join_history(history[:1])])
     chances = read_sem(hashed).predict(history[:1], vector)
     expected = [{"label": label, "p": round(p, 4)} for label, p in chances.items()]
     assert supplied.content[0]["emotions"] == expected
-    assert f"in descending order: {', '.join(str(one['label']) for one in expected)}\n" in asked.messages[-1].text
+    assert f"in descending order: {', '.join(str(entry['label']) for entry in expected)}\n" in called.messages[-1].text
 
 
 @pytest.mark.parametrize(

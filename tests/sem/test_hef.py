@@ -38,19 +38,19 @@ def test_one_call_sees_the_probable_emotions_and_the_cause_words(talks: Path, se
     assert {result.status for result in read_results(run).values()} == {"ok"}
     assert all(result.calls == 1 and result.emotion and result.response for result in read_results(run).values())
     [supplied, other] = [event for event in read_all_events(run) if isinstance(event, Supplied)]
-    [asked, _] = [event for event in read_all_events(run) if isinstance(event, Called)]
+    [called, _] = [event for event in read_all_events(run) if isinstance(event, Called)]
     content, of_other = (Predicted.model_validate(event.content[0]) for event in (supplied, other))
     mood, word = "anger", "angryword"
     assert (content.emotions[0]["label"], len(content.emotions)) == (mood, 3)
     assert word in [*content.high, *content.low]
     assert "disgustedword" in [*of_other.high, *of_other.low]
-    prompt = asked.messages[-1].text
-    assert f"in descending order: {', '.join(str(one['label']) for one in content.emotions)}\n" in prompt
+    prompt = called.messages[-1].text
+    assert f"in descending order: {', '.join(str(entry['label']) for entry in content.emotions)}\n" in prompt
     assert all(f'"{label}"' in prompt for label in EKMAN)
     assert f"relevant: {word}" in prompt
 
 
-def test_without_a_lexicon_the_run_says_what_is_off(
+def test_a_run_without_a_lexicon_reports_that_cause_words_are_off(
     talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train(talks, tmp_path / "sem")
@@ -61,7 +61,7 @@ def test_without_a_lexicon_the_run_says_what_is_off(
     )
 
 
-def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Path, tmp_path: Path) -> None:
+def test_another_model_makes_another_run_but_another_path_does_not(talks: Path, sem: Path, tmp_path: Path) -> None:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", "backend=dry")
     moved, other = tmp_path / "moved.json", tmp_path / "other.json"
     moved.write_bytes(sem.read_bytes())
@@ -86,7 +86,7 @@ def test_a_run_that_does_not_fit_the_model_is_refused_before_the_first_call(
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/manifest.json"))
 
 
-def test_dialogues_that_were_trained_on_are_known_under_any_name_and_with_a_word_more(
+def test_training_dialogues_are_recognised_under_other_names_and_with_added_words(
     talks: Path, sem: Path, tmp_path: Path
 ) -> None:
     text = (talks / "train.csv").read_text(encoding="utf-8").replace("hit:", "hit:9")

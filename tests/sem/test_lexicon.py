@@ -30,12 +30,12 @@ def test_published_values_are_scaled_from_0_to_1() -> None:
     assert compute_intensity(0.5, 2 * (0.06467 + 0.607468)) == pytest.approx(1)
 
 
-def test_both_versions_give_the_same(tmp_path: Path) -> None:
-    one = read_lexicon(lexicon(tmp_path, V1))
-    two = read_lexicon(lexicon(tmp_path, V2))
-    assert one.intensity == pytest.approx(two.intensity)
-    assert one.intensity["grief"] == pytest.approx(compute_intensity(0.1, 0.8))
-    assert one.digest != two.digest
+def test_both_versions_give_the_same_intensities(tmp_path: Path) -> None:
+    first = read_lexicon(lexicon(tmp_path, V1))
+    second = read_lexicon(lexicon(tmp_path, V2))
+    assert first.intensity == pytest.approx(second.intensity)
+    assert first.intensity["grief"] == pytest.approx(compute_intensity(0.1, 0.8))
+    assert first.digest != second.digest
 
 
 @pytest.mark.parametrize(

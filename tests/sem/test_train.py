@@ -12,7 +12,7 @@ from tests.processes import run_main
 from tests.sem.talks import EKMAN, MOODS, planted, train, write_talks
 
 
-def test_it_prints_scores_with_n_and_ends_with_the_file(
+def test_it_prints_scores_with_n_and_the_file_last(
     talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "vad.txt").write_text("angryword\t0.1\t0.9\t0.5\nnirgends\t0.1\t0.9\t0.5\n", encoding="utf-8")
@@ -29,19 +29,19 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
-    made = read_sem(sem)
-    assert set(made.labels) == set(EKMAN)
-    assert (made.trained_on.split, made.trained_on.samples, made.validated_on.split) == ("train", 36, "valid")
-    assert made.causes.words == tuple(sorted(f"{mood}word" for mood in MOODS.values()))
-    assert made.causes.lexicon is not None
+def test_the_file_records_its_training_data(sem: Path) -> None:
+    model = read_sem(sem)
+    assert set(model.labels) == set(EKMAN)
+    assert (model.trained_on.split, model.trained_on.samples, model.validated_on.split) == ("train", 36, "valid")
+    assert model.causes.words == tuple(sorted(f"{mood}word" for mood in MOODS.values()))
+    assert model.causes.lexicon is not None
     histories = [planted(list(MOODS.values()), 6, seed=seed)[0].history[:1] for seed in range(3)]
-    assert [made.was_fitted_to(history) for history in histories] == [True, True, False]
-    assert made.confusion == tuple(tuple(6 * (row == column) for column in range(6)) for row in range(6))
+    assert [model.was_fitted_to(history) for history in histories] == [True, True, False]
+    assert model.confusion == tuple(tuple(6 * (row == column) for column in range(6)) for row in range(6))
 
 
 @pytest.mark.parametrize(
-    ("turns", "known"),
+    ("turns", "recognised"),
     [
         (["오늘 회사에서 해고를 당했습니다", "정말 마음이 아프네요 괜찮으세요"], True),
         (["오늘 회사에서 승진을 했습니다", "정말 마음이 기쁘네요 축하드려요"], False),
@@ -51,15 +51,16 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
         (["그렇습니다그렇습니다", "안녕히계세요감사합니다"], False),  # no three words
     ],
 )
-def test_a_copy_of_a_talk_of_few_words_is_known(turns: list[str], known: bool, sem: Path) -> None:
+def test_a_copy_of_a_short_talk_is_recognised(turns: list[str], recognised: bool, sem: Path) -> None:
     fitted_to = [
         ["오늘 회사에서 해고를 당했습니다", "정말 마음이 아프네요 괜찮으세요"],
         ["Tôi đã mất việc hôm nay.", "Ôi không."],
         ["I've lost my job today.", "Oh no, that's hard."],
         ["Hi, how are you?", "Fine, thanks."],
     ]
-    made = read_sem(sem).model_copy(update={"conversations": tuple("".join(digest_ngrams(talk)) for talk in fitted_to)})
-    assert made.was_fitted_to(turns) is known
+    conversations = tuple("".join(digest_ngrams(talk)) for talk in fitted_to)
+    model = read_sem(sem).model_copy(update={"conversations": conversations})
+    assert model.was_fitted_to(turns) is recognised
 
 
 def test_the_same_data_give_the_same_bytes(talks: Path, sem: Path, tmp_path: Path) -> None:
@@ -67,7 +68,7 @@ def test_the_same_data_give_the_same_bytes(talks: Path, sem: Path, tmp_path: Pat
     assert (tmp_path / "again").read_bytes() == sem.read_bytes()
 
 
-def test_nothing_is_overwritten_and_nothing_is_left_half(
+def test_no_file_is_overwritten_or_left_incomplete(
     talks: Path, sem: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sem.read_bytes()
@@ -84,7 +85,7 @@ def test_nothing_is_overwritten_and_nothing_is_left_half(
 
 
 @pytest.mark.parametrize(("labels", "message"), [(["sad"], "5 of 6 labels have no sample")])
-def test_data_without_some_label_are_refused(
+def test_a_corpus_without_samples_of_some_labels_is_refused(
     labels: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_talks(tmp_path, labels, 30)
@@ -108,7 +109,7 @@ def test_a_corpus_without_splits_is_refused(tmp_path: Path, capsys: pytest.Captu
         ({"code": "os.system"}, "code: Extra inputs are not permitted"),
     ],
 )
-def test_a_file_that_is_no_model_is_refused(
+def test_a_file_with_other_content_is_refused(
     changes: dict[str, object], message: str, sem: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "sem.json"
@@ -119,7 +120,7 @@ def test_a_file_that_is_no_model_is_refused(
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff{}", b"\x80\x04K\x01."])
-def test_a_file_that_is_no_json_is_refused(content: bytes, sem: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_json_is_refused(content: bytes, sem: Path, tmp_path: Path) -> None:
     (tmp_path / "sem.json").write_bytes(content)
     for path in (tmp_path / "sem.json", tmp_path):
         with pytest.raises(ConfigError, match="this model cannot be used"):

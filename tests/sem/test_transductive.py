@@ -25,15 +25,15 @@ def task(talks: Path, sem: Path, runs: Path, *settings: str) -> Plan:
     return plan_run(parse_settings(*base, "backend=dry", f"runs={runs}", *settings))
 
 
-def test_the_file_says_what_s_is_over(transductive: Path, sem: Path) -> None:
-    made = read_sem(transductive)
-    assert (made.transductive, read_sem(sem).transductive) == (True, False)
-    assert made.causes.over.split == "test"
-    assert made.trained_on == read_sem(sem).trained_on
-    assert made.conversations == read_sem(sem).conversations  # none of the test split, whose labels were not used
+def test_the_file_records_the_split_of_s(transductive: Path, sem: Path) -> None:
+    model = read_sem(transductive)
+    assert (model.transductive, read_sem(sem).transductive) == (True, False)
+    assert model.causes.over.split == "test"
+    assert model.trained_on == read_sem(sem).trained_on
+    assert model.conversations == read_sem(sem).conversations  # none of the test split, whose labels were not used
 
 
-def test_a_run_that_does_not_say_which_it_is_is_refused(
+def test_a_run_whose_setting_contradicts_the_split_of_s_is_refused(
     transductive: Path, sem: Path, talks: Path, tmp_path: Path
 ) -> None:
     for folder, settings, message in (

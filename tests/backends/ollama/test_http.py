@@ -24,7 +24,7 @@ from tests.backends.conftest import (
     Faulty,
     chunk,
     head,
-    json_answer,
+    json_response,
     line,
     stream,
     whole,
@@ -52,7 +52,7 @@ def lines_of(http: Http, most: int = 2**26) -> list[bytes]:
 def used(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
     """A client with a kept connection, which has served a request."""
     http = Http(server.host, OLLAMA, PATIENT)
-    server.answer_once(stream(b"warm\n"))
+    server.respond_once(stream(b"warm\n"))
     assert lines_of(http) == [b"warm"]
     http.deadlines = deadlines
     return http
@@ -66,8 +66,8 @@ def failure_of(http: Http, most: int = 2**26) -> CallError:
     return caught.value
 
 
-def test_many_requests_take_one_connection(kept: Faulty) -> None:
-    kept.answer(stream(line("hi"), LAST))
+def test_many_requests_use_one_connection(kept: Faulty) -> None:
+    kept.respond(stream(line("hi"), LAST))
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
         backend.describe()
         assert [backend.complete(HELLO).text for _ in range(6)] == ["hi"] * 6
@@ -76,10 +76,10 @@ def test_many_requests_take_one_connection(kept: Faulty) -> None:
 
 
 def test_a_reply_is_valid_though_its_stream_does_not_end(kept: Faulty) -> None:
-    kept.answer(head() + chunk(line("hi")) + chunk(LAST), HANG)
+    kept.respond(head() + chunk(line("hi")) + chunk(LAST), HANG)
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
         assert backend.complete(HELLO).text == "hi"
-        kept.answer(stream(line("again"), LAST))
+        kept.respond(stream(line("again"), LAST))
         assert backend.complete(HELLO).text == "again"
     assert kept.connections == 2
 
@@ -107,9 +107,9 @@ def test_a_reply_is_valid_though_its_stream_does_not_end(kept: Faulty) -> None:
         "garbage", "garbage size", "negative length", "silent", "silent after the head", "stalled", "stalled length",
     ],
 )  # fmt: skip
-def test_every_fault_is_named(kept: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:
+def test_each_fault_raises_its_failure(kept: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:
     http = used(kept, SILENT if HANG in steps else PATIENT)
-    kept.answer(*steps)
+    kept.respond(*steps)
     before = len(kept.requests)
     error = failure_of(http)
     assert error.failure is failure
@@ -133,7 +133,7 @@ def test_every_fault_is_named(kept: Faulty, steps: tuple[bytes, ...], failure: F
 def test_a_dripping_server_does_not_outlast_the_deadline(kept: Faulty, start: bytes, drip: bytes) -> None:
     http = used(kept, DRIPPING)
     kept.drip, kept.drip_seconds = drip, 0.01
-    kept.answer(start, DRIP)
+    kept.respond(start, DRIP)
     error = failure_of(http)
     assert error.failure in {Failure.TIMEOUT, Failure.SERVER_ERROR}
     assert error.failure is Failure.TIMEOUT or drip == b"0", "a size of too many digits is no size"
@@ -145,7 +145,7 @@ def test_closing_or_cancelling_ends_a_request(
     kept: Faulty, steps: tuple[bytes, ...], by: str, in_thread: InThread
 ) -> None:
     http, token = used(kept, Deadlines()), CancelToken()
-    kept.answer(*steps)
+    kept.respond(*steps)
 
     def call() -> object:
         with token.scope():
@@ -165,19 +165,19 @@ def test_closing_or_cancelling_ends_a_request(
 
 def test_a_kept_connection_that_turns_out_dead_is_replaced_once(kept: Faulty) -> None:
     http = used(kept)
-    kept.answer_once(CLOSE)
-    kept.answer(stream(b"a\n"))
+    kept.respond_once(CLOSE)
+    kept.respond(stream(b"a\n"))
     assert lines_of(http) == [b"a"]
-    kept.answer(CLOSE)
+    kept.respond(CLOSE)
     assert failure_of(http).failure is Failure.RUNNER_CRASH
     assert (kept.connections, len(kept.requests)) == (3, 5)
 
 
 def test_a_second_response_is_not_the_reply_to_the_next_request(kept: Faulty) -> None:
-    kept.answer(stream(b"one\n") + stream(b"of another request\n"))
+    kept.respond(stream(b"one\n") + stream(b"of another request\n"))
     with closing(Http(kept.host, OLLAMA, PATIENT)) as http:
         assert lines_of(http) == [b"one"]
-        kept.answer(stream(b"two\n"))
+        kept.respond(stream(b"two\n"))
         assert [lines_of(http) for _ in range(3)] == [[b"two"]] * 3
 
 
@@ -196,19 +196,19 @@ def test_a_second_response_is_not_the_reply_to_the_next_request(kept: Faulty) ->
 )
 def test_a_flood_is_cut_off(kept: Faulty, start: bytes, drip: bytes, room: int) -> None:
     kept.drip, kept.drip_seconds = drip, 0.0
-    kept.answer(start, DRIP)
+    kept.respond(start, DRIP)
     assert failure_of(Http(kept.host, OLLAMA), room).failure is Failure.SERVER_ERROR
 
 
-def test_the_reply_of_a_model_has_room_for_its_tokens(kept: Faulty) -> None:
+def test_the_size_limit_of_a_reply_grows_with_its_tokens(kept: Faulty) -> None:
     flood = line("x" * 2000)
     kept.drip, kept.drip_seconds = chunk(flood), 0.0
-    kept.answer(head(), DRIP)
+    kept.respond(head(), DRIP)
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
         with pytest.raises(CallError, match="too long") as caught:
             backend.complete(HELLO)
         assert caught.value.failure is Failure.SERVER_ERROR
-        kept.answer(stream(*[flood] * 200, LAST))
+        kept.respond(stream(*[flood] * 200, LAST))
         assert len(backend.complete(HELLO).text) == 400_000
 
 
@@ -238,24 +238,24 @@ SHAPES = [b"[1, 2]", b"null", b"[" * 60_000, b"1" * 5_000, b"\xff", b""]
 @pytest.mark.parametrize(
     "path", ["/api/version", "/api/tags", "/api/show", "/api/embed", "/api/ps", "/api/chat", *OPENAI]
 )
-def test_json_of_any_shape_is_a_named_failure(kept: Faulty, path: str) -> None:
+def test_unexpected_json_is_a_server_error(kept: Faulty, path: str) -> None:
     for shape in SHAPES:
-        kept.answer(whole(shape), path=path)
+        kept.respond(whole(shape), path=path)
         with pytest.raises(CallError) as caught:
             ask_at(path, kept.host)
         assert caught.value.failure is Failure.SERVER_ERROR
         assert len(str(caught.value)) < 1500
 
 
-def test_a_host_that_is_busy_during_the_check_costs_no_reply(kept: Faulty) -> None:
+def test_a_reply_survives_if_the_host_is_busy_during_the_check(kept: Faulty) -> None:
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512}, check_wait=0.01)) as backend:
         backend.describe()
-        kept.answer(stream(line("hi"), LAST))
-        kept.answer_once(json_answer({"error": "busy"}, "503 Service Unavailable"), path="/api/version")
-        kept.answer_once(CLOSE, path="/api/tags")
-        kept.answer_once(CLOSE, path="/api/tags")
+        kept.respond(stream(line("hi"), LAST))
+        kept.respond_once(json_response({"error": "busy"}, "503 Service Unavailable"), path="/api/version")
+        kept.respond_once(CLOSE, path="/api/tags")
+        kept.respond_once(CLOSE, path="/api/tags")
         assert backend.complete(HELLO).text == "hi"
-    assert len(kept.asked("/api/chat")) == 1
+    assert len(kept.bodies("/api/chat")) == 1
 
 
 # Addresses
@@ -276,7 +276,7 @@ def test_an_address_with_a_password_is_refused_and_not_shown(host: str) -> None:
 # Behaviour that httpx and ollama's client would have
 
 
-def test_a_key_for_another_service_is_not_sent(kept: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_from_the_environment_is_not_sent(kept: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_API_KEY", "hush-hush-1")
     with closing(OllamaHost(kept.host)) as host:
         host.describe("m", {})
@@ -287,6 +287,6 @@ def test_a_key_for_another_service_is_not_sent(kept: Faulty, monkeypatch: pytest
 def test_a_line_ends_with_a_line_feed_alone(kept: Faulty) -> None:
     text = "one\u0085two\u2028three"
     raw = json.dumps({"message": {"role": "assistant", "content": text}}, ensure_ascii=False).encode()
-    kept.answer(stream(raw + b"\n", LAST))
+    kept.respond(stream(raw + b"\n", LAST))
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
         assert backend.complete(HELLO).text == text

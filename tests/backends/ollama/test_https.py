@@ -24,10 +24,10 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("needs the openssl program to make a certificate")
     folder = tmp_path_factory.mktemp("certificate")
     pem, key = folder / "both.pem", folder / "key.pem"
-    wanted = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    key_options = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    made = ["openssl", "req", "-x509", *wanted, *names, "-keyout", str(key), "-out", str(pem)]
-    subprocess.run(made, check=True, capture_output=True)
+    command = ["openssl", "req", "-x509", *key_options, *names, "-keyout", str(key), "-out", str(pem)]
+    subprocess.run(command, check=True, capture_output=True)
     pem.write_text(pem.read_text() + key.read_text())
     return pem
 
@@ -46,19 +46,19 @@ def backend(server: Faulty) -> Ollama:
 
 def test_chat_and_describe_over_tls(secure: Faulty, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    secure.answer(stream(line("Hi"), LAST))
+    secure.respond(stream(line("Hi"), LAST))
     assert backend(secure).complete(REQUEST).text == "Hi"
     assert backend(secure).describe().digest == "d1"
 
 
-def test_close_over_tls(
+def test_close_ends_a_call_over_tls(
     secure: Faulty,
     certificate: Path,
     monkeypatch: pytest.MonkeyPatch,
     in_thread: Callable[[Callable[[], object]], Callable[[], object]],
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    secure.answer(head() + chunk(line("a")), HANG)
+    secure.respond(head() + chunk(line("a")), HANG)
     busy = backend(secure)
     result = in_thread(lambda: busy.complete(REQUEST))
     secure.reached_hang.wait()
@@ -69,7 +69,7 @@ def test_close_over_tls(
 
 
 @pytest.mark.parametrize("call", [lambda b: b.describe(), lambda b: b.complete(REQUEST)], ids=["describe", "complete"])
-def test_an_untrusted_certificate(secure: Faulty, call: Callable[[Ollama], object]) -> None:
+def test_an_untrusted_certificate_is_refused(secure: Faulty, call: Callable[[Ollama], object]) -> None:
     with pytest.raises(CallError, match="certificate") as caught:
         call(backend(secure))
     assert caught.value.failure is Failure.UNREACHABLE
@@ -81,7 +81,7 @@ def test_a_proxy_in_the_environment_is_ignored(faulty: Faulty, monkeypatch: pyte
         nobody.bind(("127.0.0.1", 0))
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{nobody.getsockname()[1]}")
         monkeypatch.setenv("no_proxy", "")
-        faulty.answer(stream(line("Hi"), LAST))
+        faulty.respond(stream(line("Hi"), LAST))
         plain = Ollama(host=faulty.host, model="m", load={"num_ctx": 512})
         assert plain.complete(REQUEST).text == "Hi"
         assert plain.describe().digest == "d1"

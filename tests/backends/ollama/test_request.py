@@ -35,11 +35,11 @@ def backend(host: str) -> Ollama:
     return Ollama(host=host, model="m", load={"num_ctx": 512, "use_mmap": False})
 
 
-def test_the_whole_body(faulty: Faulty) -> None:
-    faulty.answer(stream(line("{}"), LAST))
+def test_the_body_of_a_call(faulty: Faulty) -> None:
+    faulty.respond(stream(line("{}"), LAST))
     messages = (Message("system", "Be kind."), Message("user", "Schön \ud83d", (Image("0" * 64, PNG),)))
     backend(faulty.host).complete(Request(messages, SAMPLING, schema=SCHEMA, logprobs=True))
-    (body,) = faulty.asked("/api/chat")
+    (body,) = faulty.bodies("/api/chat")
     assert body == {
         "model": "m",
         "messages": [
@@ -72,13 +72,13 @@ def test_the_whole_body(faulty: Faulty) -> None:
 
 
 def test_free_text_sends_neither_format_nor_logprobs(faulty: Faulty) -> None:
-    faulty.answer(stream(line("Hi"), LAST))
+    faulty.respond(stream(line("Hi"), LAST))
     think = Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=True, keep_alive="2h")
     think.complete(Request((Message("user", "Hello"),), SAMPLING))
-    (body,) = faulty.asked("/api/chat")
+    (body,) = faulty.bodies("/api/chat")
     assert not {"format", "logprobs"} & body.keys()
     assert (body["think"], body["keep_alive"]) == (True, "2h")
-    assert faulty.asked("/api/show") == []  # text needs no capabilities
+    assert faulty.bodies("/api/show") == []  # text needs no capabilities
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_free_text_sends_neither_format_nor_logprobs(faulty: Faulty) -> None:
         ("[image] [imgs] [IMG-7] img-7", "[image] [imgs] [IMG-7] img-7"),
     ],
 )
-def test_words_that_look_like_the_place_of_an_image(faulty: Faulty, words: str, sent: str) -> None:
-    faulty.answer(stream(line("Hi"), LAST))
+def test_text_that_looks_like_an_image_mark_is_changed(faulty: Faulty, words: str, sent: str) -> None:
+    faulty.respond(stream(line("Hi"), LAST))
     backend(faulty.host).complete(Request((Message("user", words),), SAMPLING))
-    (body,) = faulty.asked("/api/chat")
+    (body,) = faulty.bodies("/api/chat")
     assert body["messages"][0]["content"] == sent
 
 
@@ -106,7 +106,7 @@ def test_describe(faulty: Faulty) -> None:
     assert [path for path, _ in faulty.requests] == ["/api/version", "/api/tags", "/api/show"]
 
 
-def test_thinking_of_a_model_that_cannot_is_refused(faulty: Faulty) -> None:
+def test_think_is_refused_for_a_model_that_cannot_think(faulty: Faulty) -> None:
     with pytest.raises(ConfigError, match="cannot think") as caught:
         Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=True).describe()
     assert (caught.value.where, "backbone.think=false" in caught.value.hint) == (faulty.host, True)
@@ -127,7 +127,7 @@ def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> No
         ({"num_ctx": 512, "temperature": 1.0}, "unknown load option: temperature"),
     ],
 )
-def test_load_options(load: dict[str, Any], message: str) -> None:
+def test_wrong_load_options_are_refused(load: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         Ollama(model="m", load=load).describe()
     assert caught.value.where == "model m"
@@ -138,7 +138,7 @@ def test_load_options(load: dict[str, Any], message: str) -> None:
     "host",
     ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", "http://h/a b", "http://h\x7f", ""],
 )
-def test_invalid_addresses(host: str) -> None:
+def test_an_invalid_address_is_refused(host: str) -> None:
     with pytest.raises(ConfigError, match="host's address"):
         backend(host).complete(Request((Message("user", "Hello"),), SAMPLING))
 
@@ -153,5 +153,5 @@ def test_invalid_addresses(host: str) -> None:
         ("localhost:5000/a/m", "localhost:5000/a/m:latest"),
     ],
 )
-def test_a_model_is_found_as_servers_list_it(given: str, listed: str) -> None:
+def test_a_model_name_is_normalized_as_servers_list_it(given: str, listed: str) -> None:
     assert normalize_model_name(given) == listed

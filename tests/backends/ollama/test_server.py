@@ -79,7 +79,7 @@ def failure_of(backend: Ollama, request: Request) -> CallError:
     return caught.value
 
 
-def test_words_that_look_like_the_place_of_an_image_stay_words(vision: Ollama) -> None:
+def test_text_that_looks_like_an_image_mark_stays_text(vision: Ollama) -> None:
     """Sent unchanged, Ollama before 0.30 refuses [img-7], and later versions put the image in the place of [img]."""
     for mark in ("[img-7]", "[img]"):
         reply, words = (
@@ -89,7 +89,7 @@ def test_words_that_look_like_the_place_of_an_image_stay_words(vision: Ollama) -
         assert 0 <= reply.prompt_tokens - words.prompt_tokens <= 2  # a blank, and no mark is gone
 
 
-def test_the_tokens_of_a_frame(vision: Ollama) -> None:
+def test_frame_tokens_are_measured(vision: Ollama) -> None:
     small, large = count_frame_tokens(vision, 448, 336), count_frame_tokens(vision, 896, 672)
     if is_before_llama_server(vision.describe()):
         assert (small, large) == (222, 798)  # pixels / 784, and the 30 letters of the marks before and behind
@@ -97,7 +97,7 @@ def test_the_tokens_of_a_frame(vision: Ollama) -> None:
         assert small >= 1024 <= large
 
 
-def test_a_plain_reply_with_its_log_probabilities(text: Ollama) -> None:
+def test_a_reply_has_log_probabilities_and_is_streamed(text: Ollama) -> None:
     heard: list[str] = []
     with stream_to(heard.append):
         reply = text.complete(ask("Name a colour in one word.", num_predict=200))
@@ -125,7 +125,7 @@ def test_the_log_probabilities_of_a_given_text(each_ollama: Server, smollm2: str
     assert unlikely < -20
 
 
-def test_a_schema_is_kept(text: Ollama) -> None:
+def test_a_reply_follows_its_schema(text: Ollama) -> None:
     request = ask("How do they feel? Answer in JSON.", num_predict=400, schema=json.dumps(SCHEMA))
     reply = text.complete(request)
     assert reply.finish is Finish.STOP
@@ -134,7 +134,7 @@ def test_a_schema_is_kept(text: Ollama) -> None:
     assert list(answer) == ["why", "emotion", "turns"]
 
 
-def test_numbered_fields_come_in_order_where_a_server_sorts_them(each_ollama: Server) -> None:
+def test_numbered_fields_stay_in_order_if_a_server_sorts_them(each_ollama: Server) -> None:
     backend = Ollama(host=each_ollama.host, model=OWN_TEMPLATE_MODEL, load=LOAD)
 
     def order(*names: str) -> list[str]:
@@ -146,20 +146,20 @@ def test_numbered_fields_come_in_order_where_a_server_sorts_them(each_ollama: Se
     assert order("a_why", "b_answer") == ["a_why", "b_answer"]
 
 
-def test_images_travel_in_order(vision: Ollama) -> None:
-    one, other = picture(1), picture(2)
-    pair, swapped = (vision.complete(ask("What is this?", *images)) for images in ((one, other), (other, one)))
+def test_images_are_sent_in_order(vision: Ollama) -> None:
+    first, second = picture(1), picture(2)
+    pair, swapped = (vision.complete(ask("What is this?", *images)) for images in ((first, second), (second, first)))
     assert pair.logprobs[0].logprob != swapped.logprobs[0].logprob
     assert pair.prompt_tokens == swapped.prompt_tokens
 
 
-def test_a_prompt_that_is_too_long(text: Ollama) -> None:
+def test_a_too_long_prompt_is_refused(text: Ollama) -> None:
     error = failure_of(text, ask("word " * 5000))
     assert error.failure is Failure.CONTEXT_OVERFLOW
     assert "num_ctx" in error.hint
 
 
-def test_a_model_that_is_not_there(each_ollama: Server) -> None:
+def test_a_missing_model_is_named(each_ollama: Server) -> None:
     absent = Ollama(host=each_ollama.host, model="absent:1b", load=LOAD)
     for call in (absent.describe, lambda: absent.complete(ask("Hello"))):
         with pytest.raises(CallError) as caught:
@@ -167,7 +167,7 @@ def test_a_model_that_is_not_there(each_ollama: Server) -> None:
         assert (caught.value.failure, caught.value.hint) == (Failure.MODEL_NOT_FOUND, "ollama pull absent:1b")
 
 
-def test_loaded_and_embed(text: Ollama) -> None:
+def test_find_loaded_and_embed(text: Ollama) -> None:
     text.complete(ask("Hello", num_predict=1))
     host = OllamaHost(text.host)
     listed = host.find_loaded(TEXT_MODEL)
@@ -180,7 +180,7 @@ def test_loaded_and_embed(text: Ollama) -> None:
     assert host.find_loaded("absent") is None
 
 
-def test_close_breaks_off_a_call_and_frees_the_server(
+def test_close_ends_a_call_and_frees_the_server(
     each_ollama: Server, smollm2: str, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
 ) -> None:
     load = LOAD | {"num_ctx": 2047}
@@ -206,19 +206,19 @@ LONG = {
 
 def cut_short(server: Server) -> None:
     with Http(server.host, OLLAMA).post("/api/chat", LONG) as response:
-        rest = begun(response)
+        rest = skip_first_line(response)
         server.kill()
         list(rest)
 
 
-def begun(response: httpx.Response) -> Iterator[bytes]:
+def skip_first_line(response: httpx.Response) -> Iterator[bytes]:
     """The lines after the first of a reply that takes the server far longer than a test."""
     rest = read_lines(response)
     assert json.loads(next(rest))["done"] is False
     return rest
 
 
-def test_a_runner_and_then_its_server_killed_in_mid_stream(tmp_path: Path) -> None:
+def test_a_runner_and_its_server_are_killed_during_a_reply(tmp_path: Path) -> None:
     """Without its runner the server lives on, says in the stream what happened, and starts another runner."""
     gguf, server = find_smollm2(), start_server(find_binary(VERSIONS[-1]), tmp_path)
     http = Http(server.host, OLLAMA)
@@ -227,7 +227,7 @@ def test_a_runner_and_then_its_server_killed_in_mid_stream(tmp_path: Path) -> No
         create_from_gguf(server.host, SMOLLM2, gguf)
         if sys.platform.startswith("linux"):  # where the runner's process is listed in /proc
             with http.post("/api/chat", LONG) as response:
-                rest = begun(response)
+                rest = skip_first_line(response)
                 for runner in children(server.process.pid):
                     os.kill(runner, signal.SIGKILL)
                 last = list(rest)[-1]
@@ -244,4 +244,4 @@ def test_a_runner_and_then_its_server_killed_in_mid_stream(tmp_path: Path) -> No
 def children(pid: int) -> list[int]:
     """The processes that any thread of `pid` started."""
     lists = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for one in lists for child in one.read_text().split()]
+    return [int(child) for file in lists for child in file.read_text().split()]

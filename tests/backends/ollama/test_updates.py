@@ -9,9 +9,9 @@ from mmerg.backends.ollama import Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.conftest import LAST, Faulty, json_answer, line, stream
+from tests.backends.conftest import LAST, Faulty, json_response, line, stream
 
-CRASH = json_answer({"error": "model runner has unexpectedly stopped"}, "500 Internal Server Error")
+CRASH = json_response({"error": "model runner has unexpectedly stopped"}, "500 Internal Server Error")
 THINKS_NOT = {"capabilities": ["completion"], "model_info": {"general.architecture": "a", "a.context_length": 512}}
 
 
@@ -39,38 +39,38 @@ def pool_of(server: Faulty, folder: Path) -> Pool:
     ],
     ids=["version", "digest", "model gone", "capabilities"],
 )
-def test_a_host_that_was_updated_while_down_stays_out(
+def test_a_host_that_was_updated_while_down_is_not_used(
     faulty: Faulty, tmp_path: Path, path: str, answer: object, says: str
 ) -> None:
     pool = pool_of(faulty, tmp_path)
     pool.describe()
     with pool.lease() as backend, pool.lease() as neighbour:
-        faulty.answer(CRASH)
+        faulty.respond(CRASH)
         with pytest.raises(CallError, match="unexpectedly stopped"):
             backend.complete(request("one"))
-        faulty.answer(stream(line("new"), LAST))
-        faulty.answer(json_answer(answer), path=path)
+        faulty.respond(stream(line("new"), LAST))
+        faulty.respond(json_response(answer), path=path)
         for lease in (backend, neighbour):  # the neighbour had its slot before the host went down
             with pytest.raises(ConfigError, match="no host serves the run's model any longer") as caught:
                 lease.complete(request("two"))
             assert says in caught.value.where
-    assert len(faulty.asked("/api/chat")) == 1
+    assert len(faulty.bodies("/api/chat")) == 1
     pool.close()
 
 
 def described(server: Faulty) -> Ollama:
     adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512}, check_wait=0.01)
     adapter.describe()
-    server.answer(stream(line("hi"), LAST))
+    server.respond(stream(line("hi"), LAST))
     server.requests.clear()
     return adapter
 
 
-def test_describing_a_changed_host_again_lets_none_of_its_replies_through(faulty: Faulty) -> None:
+def test_a_changed_host_gives_no_reply_even_if_it_is_described_again(faulty: Faulty) -> None:
     """Another sample's call may wait for its next try while the host is described again."""
     adapter = described(faulty)
     adapter.complete(request("one"))
-    faulty.answer(json_answer({"version": "0.25.0"}), path="/api/version")
+    faulty.respond(json_response({"version": "0.25.0"}), path="/api/version")
     assert adapter.describe().version == "0.25.0"
     with pytest.raises(CallError, match=r"another engine: server version 0\.24\.0 → 0\.25\.0") as caught:
         adapter.complete(request("two"))
@@ -80,8 +80,8 @@ def test_describing_a_changed_host_again_lets_none_of_its_replies_through(faulty
 @pytest.mark.parametrize(
     ("path", "answer", "failure"),
     [
-        ("/api/tags", json_answer({"models": 3}), Failure.SERVER_ERROR),
-        ("/api/tags", json_answer({"error": "busy"}, "503 Service Unavailable"), Failure.BUSY),
+        ("/api/tags", json_response({"models": 3}), Failure.SERVER_ERROR),
+        ("/api/tags", json_response({"error": "busy"}, "503 Service Unavailable"), Failure.BUSY),
         ("/api/version", b"", Failure.RUNNER_CRASH),
     ],
     ids=["odd", "busy", "broken off"],
@@ -90,7 +90,7 @@ def test_a_reply_is_refused_if_the_host_does_not_say_what_it_serves(
     faulty: Faulty, path: str, answer: bytes, failure: Failure
 ) -> None:
     adapter = described(faulty)
-    faulty.answer(answer, path=path)
+    faulty.respond(answer, path=path)
     with pytest.raises(CallError) as caught:
         adapter.complete(request("one"))
     assert caught.value.failure is failure

@@ -57,7 +57,7 @@ def ask(text: str, number: int = 8, *, images: tuple[Image, ...] = (), schema: s
     return Request(messages, Sampling(num_predict=number, **sampling), schema, logprobs=True)
 
 
-def test_its_description(backend: OpenAI, blind: str) -> None:
+def test_the_description_of_a_server(backend: OpenAI, blind: str) -> None:
     engine, other = backend.describe(), asking(blind).describe()
     assert (engine.backend, engine.model, engine.context_length) == ("openai", NAME, 1024)
     assert engine.load == {"num_ctx": 512, "dialect": "llama-server", "think": False, "adapter": 3}
@@ -69,7 +69,7 @@ def test_its_description(backend: OpenAI, blind: str) -> None:
     assert other.key() != engine.key(), "a reply ends where the context does"
 
 
-def test_it_replies_as_llama_cpp_in_this_process(backend: OpenAI, model: Path) -> None:
+def test_it_replies_like_the_embedded_backend(backend: OpenAI, model: Path) -> None:
     """The same model, samplers and template: the same reply, to the token and its log-probability."""
     embedded = Embedded(str(model), load={"num_ctx": 1024, "threads": 1})
     request = ask(STORY, 16)
@@ -91,7 +91,7 @@ def test_the_log_probabilities_of_a_given_text(backend: OpenAI) -> None:
 # Errors
 
 
-def test_a_context_that_is_too_long(backend: OpenAI, blind: str) -> None:
+def test_a_prompt_longer_than_the_context_is_refused(backend: OpenAI, blind: str) -> None:
     with pytest.raises(ConfigError, match="num_ctx 4096 is more than the server's 1024 tokens") as caught:
         asking(backend.host, load={"num_ctx": 4096}).describe()
     assert "backbone.load.num_ctx=1024" in caught.value.hint
@@ -103,7 +103,7 @@ def test_a_context_that_is_too_long(backend: OpenAI, blind: str) -> None:
     assert (cut.finish, cut.prompt_tokens + cut.response_tokens) == (Finish.LENGTH, 512)
 
 
-def test_a_schema_of_an_unknown_type(backend: OpenAI) -> None:
+def test_a_schema_with_an_unknown_type_is_refused(backend: OpenAI) -> None:
     with pytest.raises(CallError) as caught:
         backend.complete(ask("Hi", schema='{"type": "wibble"}'))
     assert caught.value.failure is Failure.BAD_REQUEST
@@ -125,7 +125,7 @@ def test_images_without_a_projector_are_refused(backend: OpenAI, blind: str) -> 
         ({"dialect": "vllm"}, "bad_request", "404", "backend.adapter.dialect"),
     ],
 )
-def test_wrong_settings(backend: OpenAI, more: dict[str, str], failure: str, says: str, hint: str) -> None:
+def test_wrong_settings_are_named(backend: OpenAI, more: dict[str, str], failure: str, says: str, hint: str) -> None:
     with pytest.raises(CallError, match=says) as caught:
         asking(backend.host, **more).describe()
     assert (caught.value.failure, hint in caught.value.hint) == (failure, True)

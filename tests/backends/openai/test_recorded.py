@@ -10,18 +10,18 @@ import pytest
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Request, Sampling, build_likelihood_request
 from mmerg.errors import CallError, Failure, ReplyError
-from tests.backends.conftest import Faulty, completion, json_answer
+from tests.backends.conftest import Faulty, completion, json_response
 
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
-TOLD: dict[str, dict[str, Any]] = {dialect: recorded["told"] for dialect, recorded in RECORDED.items()}
+DESCRIPTIONS: dict[str, dict[str, Any]] = {dialect: recorded["descriptions"] for dialect, recorded in RECORDED.items()}
 CHAT = "/v1/chat/completions"
 HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8), logprobs=True)
 
 
 def served(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
-    for path, answer in TOLD[dialect].items():
-        server.answer(json_answer(answer), path=path)
-    server.answer(json_answer(completion("Hi")), path=CHAT)
+    for path, answer in DESCRIPTIONS[dialect].items():
+        server.respond(json_response(answer), path=path)
+    server.respond(json_response(completion("Hi")), path=CHAT)
     return OpenAI(host=server.host, model=model, dialect=dialect, load={"num_ctx": 2048}, check_wait=0.01)
 
 
@@ -29,7 +29,7 @@ def served(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
     ("dialect", "version", "vision"),
     [("vllm", "0.32.0", False), ("sglang", "0.5.9", True)],
 )
-def test_their_descriptions(faulty: Faulty, dialect: str, version: str, vision: bool) -> None:
+def test_descriptions_are_read(faulty: Faulty, dialect: str, version: str, vision: bool) -> None:
     engine = served(faulty, dialect).describe()
     assert (engine.version, engine.context_length, engine.vision) == (version, 2048, vision)
     assert engine.load["dialect"] == dialect
@@ -38,16 +38,16 @@ def test_their_descriptions(faulty: Faulty, dialect: str, version: str, vision: 
 @pytest.mark.parametrize(("seven_more", "vision"), [(True, True), (False, False)])
 def test_vision_is_tried_once_if_it_is_not_described(faulty: Faulty, seven_more: bool, vision: bool) -> None:
     backend = served(faulty, "vllm")
-    faulty.answer_once(json_answer(completion("a")), path=CHAT)
-    faulty.answer_once(json_answer(completion("a") | {"usage": {"prompt_tokens": 7 + 7 * seven_more}}), path=CHAT)
+    faulty.respond_once(json_response(completion("a")), path=CHAT)
+    faulty.respond_once(json_response(completion("a") | {"usage": {"prompt_tokens": 7 + 7 * seven_more}}), path=CHAT)
     assert [backend.describe().vision, backend.describe().vision] == [vision] * 2
-    assert len(faulty.asked(CHAT)) == 2
+    assert len(faulty.bodies(CHAT)) == 2
 
 
 def changed(server: Faulty, dialect: str, was: str, now: str) -> None:
     """Replaces `was` by `now` in the server's descriptions."""
-    for path, answer in TOLD[dialect].items():
-        server.answer(json_answer(json.loads(json.dumps(answer).replace(was, now))), path=path)
+    for path, answer in DESCRIPTIONS[dialect].items():
+        server.respond(json_response(json.loads(json.dumps(answer).replace(was, now))), path=path)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def changed(server: Faulty, dialect: str, was: str, now: str) -> None:
         ("sglang", "/models/m", "/scratch/m"),
     ],
 )
-def test_changes_that_do_not_affect_replies(faulty: Faulty, dialect: str, was: str, now: str) -> None:
+def test_changes_without_effect_on_replies_keep_the_engine(faulty: Faulty, dialect: str, was: str, now: str) -> None:
     backend = served(faulty, dialect)
     before = backend.describe()
     changed(faulty, dialect, was, now)
@@ -74,7 +74,7 @@ def test_changes_that_do_not_affect_replies(faulty: Faulty, dialect: str, was: s
         ("sglang", '"default"', '"step-200"'),
     ],
 )
-def test_a_host_that_was_changed_gives_no_reply(faulty: Faulty, dialect: str, was: str, now: str) -> None:
+def test_a_host_that_has_changed_gives_no_reply(faulty: Faulty, dialect: str, was: str, now: str) -> None:
     backend = served(faulty, dialect)
     backend.describe()
     changed(faulty, dialect, was, now)
@@ -85,15 +85,15 @@ def test_a_host_that_was_changed_gives_no_reply(faulty: Faulty, dialect: str, wa
 
 def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
     backend = served(faulty, "vllm")
-    faulty.answer(json_answer(RECORDED["vllm"]["reply"]), path=CHAT)
+    faulty.respond(json_response(RECORDED["vllm"]["reply"]), path=CHAT)
     reply, several = backend.complete(HELLO), backend.complete(replace(HELLO, alternatives=2))
     assert (reply.text, reply.finish, reply.thinking) == ("Hello!", Finish.LENGTH, "")
     assert (reply.prompt_tokens, reply.reused_tokens, reply.response_tokens) == (311, 256, 2)
-    assert [(one.token, one.logprob) for one in reply.logprobs] == [
+    assert [(token.token, token.logprob) for token in reply.logprobs] == [
         ("Hello", -2.065242052078247),
         ("!", -1.1724669933319092),
     ]
-    assert [len(one.top_logprobs) for one in (*reply.logprobs, *several.logprobs)] == [0, 0, 2, 2]
+    assert [len(token.top_logprobs) for token in (*reply.logprobs, *several.logprobs)] == [0, 0, 2, 2]
 
 
 # Responses for prompts by vLLM and SGLang, from vllm/entrypoints/openai/chat_completion and docs/basic_usage.
@@ -126,14 +126,14 @@ OF_PROMPT: dict[str, dict[str, dict[str, Any]]] = {
 def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty: Faulty, dialect: str) -> None:
     backend = served(faulty, dialect)
     for path, answer in OF_PROMPT[dialect].items():
-        faulty.answer(json_answer(answer), path=path)
+        faulty.respond(json_response(answer), path=path)
     reply = backend.complete(build_likelihood_request(HELLO.messages, "Hi there"))
-    assert (reply.text, [(one.token, one.logprob) for one in reply.logprobs]) == (
+    assert (reply.text, [(token.token, token.logprob) for token in reply.logprobs]) == (
         "Hi there",
         [("Hi", -2.5), (" there", -0.5)],
     )
     assert reply.prompt_tokens == 7
-    bodies = [body for path in OF_PROMPT[dialect] for body in faulty.asked(path)]
+    bodies = [body for path in OF_PROMPT[dialect] for body in faulty.bodies(path)]
     assert bodies[0]["messages"][-1] == {"role": "assistant", "content": "Hi there"}
     assert bodies[0]["continue_final_message"] is True
     with pytest.raises(ReplyError, match="no log-probabilities of the end of the prompt"):
@@ -147,7 +147,7 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
 def test_thinking_is_read(faulty: Faulty, name: str) -> None:
     backend = served(faulty, "vllm")
-    faulty.answer(json_answer(completion("Hi", **{name: "hm"})), path=CHAT)
+    faulty.respond(json_response(completion("Hi", **{name: "hm"})), path=CHAT)
     reply = backend.complete(HELLO)
     assert (reply.text, reply.thinking) == ("Hi", "hm")
 
@@ -158,7 +158,7 @@ def test_thinking_is_read(faulty: Faulty, name: str) -> None:
 def test_cached_tokens_are_read(faulty: Faulty, details: object, reused: int | None) -> None:
     backend = served(faulty, "vllm")
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
-    faulty.answer(json_answer(completion("Hi") | {"usage": usage}), path=CHAT)
+    faulty.respond(json_response(completion("Hi") | {"usage": usage}), path=CHAT)
     assert backend.complete(HELLO).reused_tokens == reused
 
 
@@ -166,8 +166,8 @@ def test_cached_tokens_are_read(faulty: Faulty, details: object, reused: int | N
     ("reason", "finish"),
     [("stop", Finish.STOP), ("length", Finish.LENGTH), ("abort", Finish.ABORT), (None, Finish.ABORT)],
 )
-def test_finishes(faulty: Faulty, reason: str | None, finish: Finish) -> None:
+def test_reasons_to_finish_are_read(faulty: Faulty, reason: str | None, finish: Finish) -> None:
     backend = served(faulty, "sglang")
-    faulty.answer(json_answer(completion(None, reason)), path=CHAT)  # type: ignore[arg-type]
+    faulty.respond(json_response(completion(None, reason)), path=CHAT)  # type: ignore[arg-type]
     reply = backend.complete(HELLO)
     assert (reply.text, reply.finish) == ("", finish)

@@ -13,7 +13,7 @@ from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.openai import OpenAI, read_token
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.conftest import Faulty, completion, json_answer
+from tests.backends.conftest import Faulty, completion, json_response
 
 CHAT = "/v1/chat/completions"
 SAMPLING = Sampling(
@@ -45,7 +45,7 @@ NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 
 
 def asking(server: Faulty, dialect: str = "vllm", **more: Any) -> OpenAI:
-    server.answer(json_answer(completion("Hi")), path=CHAT)
+    server.respond(json_response(completion("Hi")), path=CHAT)
     return OpenAI(**{"host": server.host, "model": "m", "dialect": dialect, "load": {"num_ctx": 512}} | more)
 
 
@@ -74,9 +74,9 @@ def asking(server: Faulty, dialect: str = "vllm", **more: Any) -> OpenAI:
         ),
     ],
 )
-def test_the_whole_body(faulty: Faulty, dialect: str, sampling: Sampling, sent: dict[str, object]) -> None:
+def test_the_body_of_a_call(faulty: Faulty, dialect: str, sampling: Sampling, sent: dict[str, object]) -> None:
     asking(faulty, dialect).complete(Request((Message("system", "Be kind."), Message("user", "Hello")), sampling))
-    (body,) = faulty.asked(CHAT)
+    (body,) = faulty.bodies(CHAT)
     messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
     assert body == {"model": "m", "messages": messages, "stream": False} | sent
 
@@ -84,7 +84,7 @@ def test_the_whole_body(faulty: Faulty, dialect: str, sampling: Sampling, sent: 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_schema_and_log_probabilities(faulty: Faulty, dialect: str) -> None:
     asking(faulty, dialect).complete(replace(HELLO, schema=SCHEMA, logprobs=True))
-    (body,) = faulty.asked(CHAT)
+    (body,) = faulty.bodies(CHAT)
     assert body["response_format"]["json_schema"]["schema"] == json.loads(SCHEMA)
     assert list(body["response_format"]["json_schema"]["schema"]["properties"]) == ["why", "a"]
     assert body["logprobs"] is True
@@ -92,11 +92,11 @@ def test_a_schema_and_log_probabilities(faulty: Faulty, dialect: str) -> None:
 
 def test_images_are_urls_of_data_before_the_text(faulty: Faulty) -> None:
     backend = asking(faulty)
-    faulty.answer_once(json_answer(completion("")), path=CHAT)
-    faulty.answer_once(json_answer(completion("") | {"usage": {"prompt_tokens": 90}}), path=CHAT)  # it has vision
+    faulty.respond_once(json_response(completion("")), path=CHAT)
+    faulty.respond_once(json_response(completion("") | {"usage": {"prompt_tokens": 90}}), path=CHAT)  # it has vision
     backend.complete(Request((Message("user", "look", (Image("0" * 64, PNG),)),), Sampling(num_predict=8)))
     url = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
-    assert faulty.asked(CHAT)[-1]["messages"] == [
+    assert faulty.bodies(CHAT)[-1]["messages"] == [
         {
             "role": "user",
             "content": [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "look"}],
@@ -105,12 +105,12 @@ def test_images_are_urls_of_data_before_the_text(faulty: Faulty) -> None:
 
 
 @pytest.mark.parametrize("think", [False, True])
-def test_thinking(faulty: Faulty, think: bool) -> None:
+def test_think_is_sent(faulty: Faulty, think: bool) -> None:
     asking(faulty, "sglang", think=think).complete(HELLO)
-    assert faulty.asked(CHAT)[0]["chat_template_kwargs"] == {"enable_thinking": think}
+    assert faulty.bodies(CHAT)[0]["chat_template_kwargs"] == {"enable_thinking": think}
 
 
-def test_a_server_without_an_option_to_think() -> None:
+def test_think_is_refused_if_the_server_has_no_such_option() -> None:
     with pytest.raises(ConfigError, match="has no option to think"):
         OpenAI(model="m", dialect="other", load={"num_ctx": 512}, think=True)
 
@@ -135,7 +135,7 @@ def test_a_sampler_that_the_server_lacks_is_refused(
     assert faulty.requests == []
 
 
-def test_an_unknown_dialect() -> None:
+def test_an_unknown_dialect_is_refused() -> None:
     with pytest.raises(ConfigError, match="no dialect 'vlm'") as caught:
         OpenAI(model="m", dialect="vlm", load={"num_ctx": 512})
     assert "did you mean vllm?" in caught.value.hint
@@ -152,12 +152,12 @@ def test_the_token_is_sent_and_never_shown(faulty: Faulty, monkeypatch: pytest.M
     assert all("authorization: bearer hush-hush-1\r\n" in head.lower() for head in faulty.heads)
     texts = [repr(vars(backend)), repr(backend.describe())]
     for answer in (
-        json_answer({"error": "the key hush-hush-1 is wrong"}, "401 Unauthorized"),
-        json_answer({"error": "the key hush-hush-1 is wrong"}),
-        json_answer("hush-hush-1"),
-        json_answer({"choices": [], "key": "hush-hush-1"}),
+        json_response({"error": "the key hush-hush-1 is wrong"}, "401 Unauthorized"),
+        json_response({"error": "the key hush-hush-1 is wrong"}),
+        json_response("hush-hush-1"),
+        json_response({"choices": [], "key": "hush-hush-1"}),
     ):
-        faulty.answer(answer, path=CHAT)
+        faulty.respond(answer, path=CHAT)
         with pytest.raises(CallError) as caught:
             backend.complete(HELLO)
         texts += [str(caught.value), str(caught.value.__cause__)]
@@ -166,7 +166,7 @@ def test_the_token_is_sent_and_never_shown(faulty: Faulty, monkeypatch: pytest.M
 
 
 def test_a_missing_token_is_explained(faulty: Faulty) -> None:
-    faulty.answer(json_answer({"error": "Unauthorized"}, "401 Unauthorized"), path="/v1/models")
+    faulty.respond(json_response({"error": "Unauthorized"}, "401 Unauthorized"), path="/v1/models")
     with pytest.raises(CallError) as caught:
         asking(faulty).describe()
     assert (caught.value.failure, "token_env" in caught.value.hint) == (Failure.BAD_REQUEST, True)
