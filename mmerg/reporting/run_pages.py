@@ -71,9 +71,10 @@ class RunPages(RunData):
         self.judged = judged or {}
         rated, unrated = try_read(lambda: read_people_ratings(path))
         self.rated = rated or {}
-        reasons = (self.unscored, self.unplanted, unjudged, unrated)  # without paths of the author's machine
+        reasons = (self.unscored, self.unplanted, unjudged, unrated)
         self.unscored, self.unplanted, self.unjudged, self.unrated = (
-            why.replace(str(path), self.name) for why in reasons
+            reason.replace(str(path), self.name)
+            for reason in reasons  # no page names a folder of its author
         )
         results = self.results.values()
         self.outcomes = Counter(map(classify_outcome, results))
@@ -99,8 +100,8 @@ class RunPages(RunData):
             sample = SamplePage(SampleTrace(read_events(self.ref.path, result.id)), agents, self._has_frame)
             name = file_name(result.id)
             elsewhere = [
-                (other.name, f"../../{place}samples/{name}")
-                for place, other in others.items()
+                (other.name, f"../../{other_prefix}samples/{name}")
+                for other_prefix, other in others.items()
                 if result.id in other.results
             ]
             page = render(

@@ -22,30 +22,30 @@ from mmerg.serving.turns import AppState
 API = "0.34.1"  # the version of Ollama that this API resembles; programs refuse old versions
 
 
-class Message(BaseModel):
+class OllamaMessage(BaseModel):
     role: str
     content: str | None = None
     images: list[str] | None = None
 
 
-class Options(BaseModel):
+class OllamaOptions(BaseModel):
     seed: AnySeed = None
     stop: str | list[str] | None = None
 
 
-class Body(BaseModel):
+class OllamaRequest(BaseModel):
     """The fields of a request that have an effect. The others are for models with samplers and templates."""
 
     model: str = ""
     name: str = ""  # Ollama's own program sends it in place of model
     stream: bool | None = None
     think: bool | str | None = None
-    options: Options | None = None
+    options: OllamaOptions | None = None
     keep_alive: JsonValue = None
 
 
-class Chat(Body):
-    messages: list[Message] | None = None
+class ChatRequest(OllamaRequest):
+    messages: list[OllamaMessage] | None = None
 
     def list_messages(self) -> list[ChatMessage]:
         return [
@@ -57,7 +57,7 @@ class Chat(Body):
         return {"message": {"role": "assistant", "content": text, **thinking}}
 
 
-class Generate(Body):
+class GenerateRequest(OllamaRequest):
     prompt: str | None = None
     images: list[str] | None = None
 
@@ -75,7 +75,7 @@ class OllamaFormat:
 
     media_type, end = "application/x-ndjson", b""
 
-    def __init__(self, body: Chat | Generate) -> None:
+    def __init__(self, body: ChatRequest | GenerateRequest) -> None:
         self._body, self._replied = body, False
 
     def line(self, text: str, thoughts: str = "", **more: object) -> dict[str, object]:
@@ -126,9 +126,9 @@ def routes(state: AppState) -> APIRouter:
     async def tags() -> dict[str, object]:
         return {"models": [_entry(state, name) for name in state.systems]}
 
-    @router.post("/show", openapi_extra=describe_body(Body))
+    @router.post("/show", openapi_extra=describe_body(OllamaRequest))
     async def show(request: Request) -> dict[str, object]:
-        body = await read_body(request, Body)
+        body = await read_body(request, OllamaRequest)
         vision = state.find_system(body.model or body.name).system.sees("V")
         return {
             "modelfile": "",
@@ -140,13 +140,13 @@ def routes(state: AppState) -> APIRouter:
             "modified_at": _now(),
         }
 
-    @router.post("/chat", openapi_extra=describe_body(Chat))
+    @router.post("/chat", openapi_extra=describe_body(ChatRequest))
     async def chat(request: Request) -> Response:
-        return await _respond(state, request, await read_body(request, Chat))
+        return await _respond(state, request, await read_body(request, ChatRequest))
 
-    @router.post("/generate", openapi_extra=describe_body(Generate))
+    @router.post("/generate", openapi_extra=describe_body(GenerateRequest))
     async def generate(request: Request) -> Response:
-        return await _respond(state, request, await read_body(request, Generate))
+        return await _respond(state, request, await read_body(request, GenerateRequest))
 
     return router
 
@@ -155,9 +155,9 @@ def build_error(error: MmergError) -> dict[str, object]:
     return {"error": error_as_text(error)}
 
 
-async def _respond(state: AppState, request: Request, body: Chat | Generate) -> Response:
+async def _respond(state: AppState, request: Request, body: ChatRequest | GenerateRequest) -> Response:
     served, messages = state.find_system(body.model), body.list_messages()
-    ollama_format, options = OllamaFormat(body), body.options or Options()
+    ollama_format, options = OllamaFormat(body), body.options or OllamaOptions()
     if not messages:  # asks to load the model, or to unload it
         reason = "unload" if body.keep_alive in (0, "0") else "load"
         return JSONResponse(ollama_format.line("", done=True, done_reason=reason))

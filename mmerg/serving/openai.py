@@ -28,15 +28,15 @@ class ImageUrl(BaseModel):
     url: str
 
 
-class Part(BaseModel):
+class MessagePart(BaseModel):
     type: str
     text: str = ""
     image_url: ImageUrl | None = None
 
 
-class Message(BaseModel):
+class OpenAIMessage(BaseModel):
     role: str
-    content: str | list[Part] | None = None
+    content: str | list[MessagePart] | None = None
 
     def convert(self, number: int) -> ChatMessage:
         """Converts message `number`. Raises HttpError for a part that is neither text nor a picture in a data URL."""
@@ -56,11 +56,11 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class Completion(BaseModel):
+class CompletionRequest(BaseModel):
     """The fields of a request that have an effect: no tools, as agents call none, and no samplers, which agents set."""
 
     model: str
-    messages: Annotated[list[Message], Field(min_length=1)]
+    messages: Annotated[list[OpenAIMessage], Field(min_length=1)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     stop: str | list[str] | None = None
@@ -72,7 +72,7 @@ class OpenAIFormat:
 
     media_type, end = "text/event-stream", b"data: [DONE]\n\n"
 
-    def __init__(self, body: Completion) -> None:
+    def __init__(self, body: CompletionRequest) -> None:
         self._started = self._replied = False
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
@@ -129,9 +129,9 @@ def routes(state: AppState) -> APIRouter:
     async def model(name: str) -> dict[str, object]:
         return _model(state.find_system(name).id)
 
-    @router.post("/chat/completions", openapi_extra=describe_body(Completion))
+    @router.post("/chat/completions", openapi_extra=describe_body(CompletionRequest))
     async def complete(request: Request) -> Response:
-        body = await read_body(request, Completion)
+        body = await read_body(request, CompletionRequest)
         messages = [message.convert(number) for number, message in enumerate(body.messages, start=1)]
         served, options = state.find_system(body.model), ReplyOptions(body.stop, body.seed)
         steps = run_request(state, served, messages, options)

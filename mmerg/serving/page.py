@@ -38,7 +38,7 @@ class TurnText(BaseModel):
     text: str
 
 
-class Talk(BaseModel):
+class TalkForm(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     chat: Annotated[str, Field(pattern=r"^[0-9a-zA-Z-]{1,64}$")]
@@ -74,7 +74,7 @@ def routes(state: AppState) -> APIRouter:
         "/page/turns", form_limits={"max_files": limits.pictures + 1, "max_fields": 1, "max_part_size": talk_bytes}
     )
     async def turns(
-        talk: Annotated[Json[Talk], Form()],
+        talk: Annotated[Json[TalkForm], Form()],
         clip: UploadFile | None = None,
         picture: list[UploadFile] | None = None,
     ) -> Response:
