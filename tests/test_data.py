@@ -1,4 +1,4 @@
-"""`mmerg data`: exit codes and what it prints, on small corpora with real clips."""
+"""`mmerg data`: its exit codes and output, on small corpora with real clips."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ REAL = ROOT / "../shared/data/meld"
 
 
 class Checker:
-    """Runs the command in this process, its files under one folder."""
+    """Runs the command in this process, with all its files in one folder."""
 
     def __init__(self, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.runs, self.capsys = runs, capsys
@@ -43,13 +43,13 @@ def check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Checker:
 
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two seconds."""
+    """A clip of two seconds."""
     return numbered(tmp_path_factory.mktemp("clips") / "clip.mp4", 50)
 
 
 @pytest.fixture
 def mine(tmp_path: Path, clip: Path) -> Path:
-    """A folder with one dialogue, each turn with a clip."""
+    """A folder with one dialogue. Each of its turns has a clip."""
     root = folder(tmp_path / "mine", {"id": "a", "turns": [turn("a.mp4"), turn("sub/b.mp4"), turn("c.mp4", "Ben")]})
     (root / "sub").mkdir()
     for name in ("a.mp4", "sub/b.mp4", "c.mp4"):
@@ -67,7 +67,7 @@ def test_the_demo_is_sound(check: Checker) -> None:
     assert check.out == first
 
 
-def test_a_folder_with_defects(mine: Path, check: Checker) -> None:
+def test_damaged_and_missing_clips_are_problems(mine: Path, check: Checker) -> None:
     settings = ("dataset=folder", f"dataset.root={mine}")
     assert check(*settings) == 0
     (mine / "a.mp4").write_bytes(b"")
@@ -79,7 +79,7 @@ def test_a_folder_with_defects(mine: Path, check: Checker) -> None:
     assert check.out.splitlines()[-1] == "2 problems"
 
 
-def test_clips_that_are_bad_in_the_release_are_no_problem(tmp_path: Path, clip: Path, check: Checker) -> None:
+def test_clips_that_are_bad_in_the_release_are_not_problems(tmp_path: Path, clip: Path, check: Checker) -> None:
     lines = [Line("Words.", "Ana", "joy", 110, number) for number in range(8)]
     Builder(split="dev", lines=lines, without_clips=frozenset({(110, 7)})).write(tmp_path / "meld")
     clips = list((tmp_path / "meld").rglob("*.mp4"))
@@ -94,8 +94,8 @@ def test_clips_that_are_bad_in_the_release_are_no_problem(tmp_path: Path, clip: 
     assert f"clips missing: 1 ({min(clips).name})" in check.problems
 
 
-def test_a_film_that_many_turns_share_is_named_once(tmp_path: Path, check: Checker) -> None:
-    """IEMOCAP: a film per dialogue, one of them broken, the other missing."""
+def test_a_film_of_several_turns_is_named_once(tmp_path: Path, check: Checker) -> None:
+    """IEMOCAP has a film for each dialogue. Here one is damaged, and the other is missing."""
     without = frozenset({"dialog/avi/DivX/Ses05M_script01_1b.avi"})
     root = iemocap_builder.Builder(without=without).write(tmp_path / "iemocap")
     assert check("dataset=iemocap", f"dataset.root={root}", "memory=none") == 1
@@ -106,7 +106,7 @@ def test_a_film_that_many_turns_share_is_named_once(tmp_path: Path, check: Check
     ]
 
 
-def test_counts_that_differ_and_clips_that_are_not_there(tmp_path: Path, check: Checker) -> None:
+def test_differing_counts_and_missing_clips_are_problems(tmp_path: Path, check: Checker) -> None:
     Builder().write(tmp_path / "meld")
     settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "memory=none")
     assert check(*settings, "dataset.reader.clips=false") == 1
@@ -119,14 +119,14 @@ def test_counts_that_differ_and_clips_that_are_not_there(tmp_path: Path, check: 
     assert "dataset.reader.clips=false" in check.out
 
 
-def test_the_memory_is_counted(tmp_path: Path, check: Checker) -> None:
+def test_the_memory_is_compared_with_the_published_counts(tmp_path: Path, check: Checker) -> None:
     Builder().write(tmp_path / "meld")
     settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "dataset.reader.clips=false")
     assert check(*settings) == 2
     assert "no dev_sent_emo.csv for MELD's dev split" in check.error
-    other = Builder(split="dev")
-    other.lines = other.lines[:3]
-    other.write(tmp_path / "meld")
+    memory = Builder(split="dev")
+    memory.lines = memory.lines[:3]
+    memory.write(tmp_path / "meld")
     assert check(*settings) == 1
     assert "memory: meld dev: 1 dialogues (114 official), 3 turns (1109 official)" in check.out
 
@@ -150,21 +150,21 @@ def test_the_real_csv_has_the_published_counts(split: str, check: Checker) -> No
         ),
     ],
 )
-def test_settings_that_are_refused(settings: tuple[str, ...], message: str, mine: Path, check: Checker) -> None:
+def test_wrong_settings_are_refused(settings: tuple[str, ...], message: str, mine: Path, check: Checker) -> None:
     assert check(*(setting.format(mine=mine) for setting in settings)) == 2
     assert message in check.error
     assert "  next:  " in check.error
 
 
-def test_a_protocol_that_leaves_no_sample(mine: Path, check: Checker) -> None:
+def test_a_protocol_that_selects_no_sample_is_a_problem(mine: Path, check: Checker) -> None:
     settings = ("dataset=folder", f"dataset.root={mine}", "protocol.emotions=[joy]")
     assert check(*settings) == 1
     assert "✗ the protocol selects no sample: targets=last emotions=joy, n=0" in check.out
 
 
-def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check: Checker) -> None:
-    """In MELD, a file of two seconds gives frames though the reply comes 75 s later, and so does a file that is too
-    long but short until the reply."""
+def test_clips_are_checked_as_samples_show_them(tmp_path: Path, clip: Path, check: Checker) -> None:
+    """In MELD, a file of two seconds gives frames even if the reply comes 75 s later, and so does a file that is too
+    long as a whole but short until the reply."""
     root = tmp_path / "meld"
     pairs = (("0:00:10,000", "0:01:25,000"), ("0:02:00,000", "0:02:01,500"))
     lines = [
@@ -173,8 +173,8 @@ def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check
         for utterance, start in enumerate(pair)
     ]
     Builder(lines=lines).write(root)
-    for written in root.rglob("*.mp4"):
-        written.write_bytes(clip.read_bytes())
+    for path in root.rglob("*.mp4"):
+        path.write_bytes(clip.read_bytes())
     numbered(root / "MELD.Raw/test/output_repeated_splits_test/dia1_utt0.mp4", 100)
     assert check("dataset=meld", f"dataset.root={root}", "memory=none", "frames.max_seconds=3") == 1
     assert [problem for problem in check.problems if "clips" in problem] == []
@@ -191,9 +191,7 @@ def test_a_span_past_the_end_is_named_even_if_no_sample_shows_it(tmp_path: Path,
     assert check.problems == ["clips outside: 1 (a.mp4)"]
 
 
-def test_a_clip_of_which_the_reply_leaves_nothing_is_no_fault_of_the_data(
-    tmp_path: Path, clip: Path, check: Checker
-) -> None:
+def test_a_clip_that_starts_with_the_reply_is_not_a_problem(tmp_path: Path, clip: Path, check: Checker) -> None:
     """Spans of one file: the second starts with the reply."""
     talks: list[dict[str, object]] = [
         {"id": name, "turns": [turn("a.mp4", start=start, end=1.5), turn("a.mp4", "Ben", start=1.03, end=1.9)]}

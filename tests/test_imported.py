@@ -1,4 +1,4 @@
-"""The command `import`: replies of another system become a run like any other, or are refused line by line."""
+"""The command `import` turns the replies of another system into a run, or refuses them line by line."""
 
 import json
 from pathlib import Path
@@ -28,12 +28,12 @@ GOOD = [
 
 
 def write(file: Path, lines: list[Any]) -> Path:
-    parts = (one if isinstance(one, bytes) else json.dumps(one).encode() for one in lines)
+    parts = (line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines)
     file.write_bytes(b"\n".join(parts) + b"\n")
     return file
 
 
-def imported(folder: Path, lines: list[Any], *more: str) -> int:
+def import_lines(folder: Path, lines: list[Any], *more: str) -> int:
     file = write(folder / "replies.jsonl", lines)
     return run_main("mmerg.import_", f"replies={file}", "dataset=demo", f"runs={folder}/runs", "name=CEM", *more)
 
@@ -45,12 +45,12 @@ def only_run(folder: Path) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    assert imported(tmp_path, GOOD) == 1
+    assert import_lines(tmp_path, GOOD) == 1
     return only_run(tmp_path)
 
 
-def test_a_run_has_each_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert imported(tmp_path, GOOD) == 1
+def test_a_run_has_every_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert import_lines(tmp_path, GOOD) == 1
     run = only_run(tmp_path)
     results = read_results(run)
     assert list(results) == ["letter/5", "fine/5", "noise/4", "fridge/6", "bicycle/4"]
@@ -65,22 +65,22 @@ def test_a_run_has_each_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str
         None,
         "joy",
     )
-    told = capsys.readouterr().out
-    assert "2 samples without a reply, counted as failed: fridge/6, bicycle/4\n" in told
-    assert told.endswith(f"run: {run}\n")
-    assert "call" not in told
+    out = capsys.readouterr().out
+    assert "2 samples without a reply, counted as failed: fridge/6, bicycle/4\n" in out
+    assert out.endswith(f"run: {run}\n")
+    assert "call" not in out
 
 
-def test_the_same_import_changes_nothing_and_another_is_another_run(run: Path, tmp_path: Path) -> None:
+def test_the_same_import_changes_nothing_and_another_makes_another_run(run: Path, tmp_path: Path) -> None:
     before = (run / "results.jsonl").read_bytes()
-    assert imported(tmp_path, GOOD) == 1
+    assert import_lines(tmp_path, GOOD) == 1
     assert (run / "results.jsonl").read_bytes() == before
     rest = [{"id": id, "response": "Oh."} for id in ("fridge/6", "bicycle/4")]
-    assert imported(tmp_path, [*GOOD, *rest]) == 0  # no sample lacks a reply
+    assert import_lines(tmp_path, [*GOOD, *rest]) == 0  # no sample lacks a reply
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
-WRONG: dict[str, Any] = {
+WRONG_LINES: dict[str, Any] = {
     "line 2: 'letter/4' is not the id of a sample": {"id": "letter/4", "response": "Oh."},
     "line 3: line 1 has the id 'letter/5' too": {**GOOD[0], "response": "No."},
     "line 4: response: Field required": {"id": "fine/5", "reply": "Oh."},
@@ -92,15 +92,15 @@ WRONG: dict[str, Any] = {
 
 
 def test_wrong_lines_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert imported(tmp_path, [GOOD[0], *WRONG.values()]) == 2
+    assert import_lines(tmp_path, [GOOD[0], *WRONG_LINES.values()]) == 2
     error = capsys.readouterr().err
-    assert [message for message in WRONG if message not in error] == []
+    assert [message for message in WRONG_LINES if message not in error] == []
     assert f"where: {tmp_path / 'replies.jsonl'}" in error
     assert 'a line is {"id": "test_dia0/3"' in error
     assert "ids of this dataset and protocol: letter/5, fine/5, noise/4" in error
-    assert imported(tmp_path, [b""]) == 2
+    assert import_lines(tmp_path, [b""]) == 2
     assert "the file is empty" in capsys.readouterr().err
-    assert imported(tmp_path, [GOOD[0], b'{"id": "fine/5", "response": "\xff"}']) == 2
+    assert import_lines(tmp_path, [GOOD[0], b'{"id": "fine/5", "response": "\xff"}']) == 2
     assert "replies.jsonl is not in UTF-8" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
 
@@ -122,7 +122,9 @@ def test_unknown_values_are_not_counted(run: Path, capsys: pytest.CaptureFixture
     assert imported == {"response": "That must hurt.", "emotion": "sadness"}
 
 
-def test_it_is_compared_with_a_run_of_mmerg(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_imported_run_is_compared_with_a_run_of_mmerg(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = ["dataset=demo", "backend=dry", "frames=none", "memory=none", "limit=null", f"runs={tmp_path}/ours"]
     assert run_main("mmerg.run", *line) == 0
     ours = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("run: "))
@@ -130,10 +132,10 @@ def test_it_is_compared_with_a_run_of_mmerg(run: Path, tmp_path: Path, capsys: p
     assert score([*both, "--resamples", "50"]) == 0
     capsys.readouterr()
     assert compare([*both, "--resamples", "50"]) == 0
-    told = capsys.readouterr().out
-    assert "3 samples in both" not in told
-    assert "5 samples in both" in told
-    assert "calls, prompt_tokens, response_tokens: not comparable" in told
+    out = capsys.readouterr().out
+    assert "3 samples in both" not in out
+    assert "5 samples in both" in out
+    assert "calls, prompt_tokens, response_tokens: not comparable" in out
     settings = compose_config("judge=pairwise", "backend=dry", f"runs={tmp_path}/judged", name="judge")
     assert judge(parse(settings, JudgeSettings), [ours, run]) == 0
     assert report([*both, "--out", str(tmp_path / "report")]) == 0

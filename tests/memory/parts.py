@@ -1,4 +1,4 @@
-"""Parts that memory tests share: an embedder that counts letters, dialogues in a line each, a watch that remembers."""
+"""Parts of memory tests: an embedder that counts letters, dialogues from strings, and a recorder of progress."""
 
 import string
 from collections.abc import Sequence
@@ -12,32 +12,32 @@ from mmerg.settings.sources import MemorySettings
 
 
 class Letters:
-    """The counts of the letters a to z, and one place for all else: exact, quick, the same everywhere."""
+    """Embeds a text as the counts of its letters a to z, with one more dimension: exact, quick, and always the same."""
 
     def __init__(self, name: str = "letters", **_: object) -> None:
         self.name = name
-        self.asked: list[str] = []
+        self.embedded: list[str] = []
 
     def identity(self) -> str:
         return self.name
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        self.asked += texts
+        self.embedded += texts
         return scale_to_unit([self._counts(text) for text in texts])
 
     def _counts(self, text: str) -> list[float]:
         low = text.lower()
-        known = [float(low.count(letter)) for letter in string.ascii_lowercase]
-        return [*known, float(bool(text)) * 0.5]
+        counts = [float(low.count(letter)) for letter in string.ascii_lowercase]
+        return [*counts, float(bool(text)) * 0.5]
 
 
 def quick(*memories: str) -> list[str]:
-    """Settings that give the memories at these keys `Letters` for an embedder, which needs no package and no time."""
+    """Settings that make `Letters`, which is quick and needs no package, the embedder of the memories at these keys."""
     return [f"{memory}.embedder._target_={__name__}.Letters" for memory in memories]
 
 
 class Broken(Letters):
-    """Gives no numbers for a text that says so."""
+    """Returns NaN for a text that contains "nan"."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = super().embed(texts)
@@ -47,8 +47,8 @@ class Broken(Letters):
         return vectors
 
 
-class Watching:
-    """Remembers what a build tells."""
+class RecordedProgress:
+    """Records the progress of a build."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -62,18 +62,18 @@ class Watching:
 
 
 def wanted(**settings: Any) -> MemorySettings:
-    """What is asked of a memory."""
+    """The settings of a search."""
     return MemorySettings(name="memory", **settings)
 
 
 def dialogue(name: str, *turns: str, **more: str | tuple[str, ...]) -> Dialogue:
     """Turns as "speaker: text" or "speaker [emotion]: text"."""
-    made = []
+    built = []
     for turn in turns:
-        who, _, text = turn.partition(": ")
-        speaker, _, label = who.partition(" [")
-        made.append(Turn(speaker, text, label.removesuffix("]") or None))
-    return Dialogue(name, tuple(made), **more)  # type: ignore[arg-type]
+        speaker_and_emotion, _, text = turn.partition(": ")
+        speaker, _, label = speaker_and_emotion.partition(" [")
+        built.append(Turn(speaker, text, label.removesuffix("]") or None))
+    return Dialogue(name, tuple(built), **more)  # type: ignore[arg-type]
 
 
 def corpus(*dialogues: Dialogue, name: str = "mine", split: str = "train", fingerprint: str = "f") -> Corpus:

@@ -1,4 +1,4 @@
-"""Which turns are entries, and by what text they are searched."""
+"""The turns that are entries of a memory, and the key texts by which they are found."""
 
 import pytest
 
@@ -12,9 +12,9 @@ TEA = dialogue("tea", "Ana [sadness]: I failed again.", "Ben [sadness]: That mus
 
 
 def test_every_turn_with_a_history_is_an_entry() -> None:
-    entries, left_out = build_entries(corpus(TEA, dialogue("one", "Ana: Hello.")), Key(turns=2))
+    entries, skipped = build_entries(corpus(TEA, dialogue("one", "Ana: Hello.")), Key(turns=2))
     assert [entry.id for entry in entries] == ["tea/2", "tea/3", "tea/4"]
-    assert left_out == {}
+    assert skipped == {}
     last = entries[-1]
     assert last.history == (("Ben", "That must hurt."), ("Ana", "It does."))
     assert (last.reply, last.emotion, last.origin.dialogue) == ("Tea?", None, "tea")
@@ -22,10 +22,10 @@ def test_every_turn_with_a_history_is_an_entry() -> None:
 
 
 def test_blank_replies_and_blank_histories_are_counted() -> None:
-    made = dialogue("d", "A:  ", "B: first", "A:  ", "B: last")
-    entries, left_out = build_entries(corpus(made), Key())
+    blank = dialogue("d", "A:  ", "B: first", "A:  ", "B: last")
+    entries, skipped = build_entries(corpus(blank), Key())
     assert [entry.reply for entry in entries] == ["last"]
-    assert left_out == {"turns without a history": 1, "blank replies": 1}
+    assert skipped == {"turns without a history": 1, "blank replies": 1}
 
 
 def test_a_reply_is_one_line() -> None:
@@ -33,17 +33,17 @@ def test_a_reply_is_one_line() -> None:
     assert entry.reply == "I am here. - And I am not."
 
 
-def test_nothing_left_is_an_error() -> None:
+def test_a_corpus_without_entries_is_refused() -> None:
     with pytest.raises(CorpusError, match="has no exemplars"):
         build_entries(corpus(dialogue("one", "Ana: Hello.")), Key())
 
 
-def test_turns_that_are_found_by_one_situation_are_one_entry() -> None:
+def test_a_situation_gives_one_entry_per_dialogue() -> None:
     talk = dialogue("talk", "A: x", "B: y", "A: z", "B: w", situation="My cat ran away.")
-    entries, left_out = build_entries(corpus(TEA, talk), Key(text="situation_or_history"))
+    entries, skipped = build_entries(corpus(TEA, talk), Key(text="situation_or_history"))
     assert [entry.id for entry in entries] == ["talk/4", "tea/2", "tea/3", "tea/4"]
     assert [speaker for speaker, _ in entries[0].history] == ["A", "B", "A"]
-    assert left_out == {}
+    assert skipped == {}
 
 
 HISTORY = (("Ana", "I  failed\nagain."), ("Ben", "Oh."), ("Ana", "Really."))
@@ -58,11 +58,11 @@ HISTORY = (("Ana", "I  failed\nagain."), ("Ben", "Oh."), ("Ana", "Really."))
         (Key(text="situation_or_history", turns=1), " ", "Really."),
     ],
 )
-def test_the_text_of_a_key(key: Key, situation: str | None, text: str) -> None:
+def test_the_key_text(key: Key, situation: str | None, text: str) -> None:
     assert build_key(key, HISTORY, situation) == text
 
 
-def test_where_a_dialogue_comes_from() -> None:
+def test_the_origin_of_a_dialogue() -> None:
     turns = (Turn("A", "x", start=3.0, end=4.0), Turn("B", "y", end=6.5), Turn("A", "z", start=5.0))
     origin = build_origin(Dialogue("d", turns, script="play", episode="s01e02", conversation="c1"))
     assert (origin.script, origin.episode, origin.start, origin.end) == ("play", "s01e02", 3.0, 6.5)

@@ -1,4 +1,4 @@
-"""Each guard, on and off, and their order."""
+"""Each guard, switched on and off, and their order."""
 
 from dataclasses import replace
 
@@ -16,11 +16,11 @@ ELSEWHERE = Entry("dev_dia7/3", Origin("dev_dia7"), (("Ana", "It is gone."),), "
 OFF = wanted(exclude_same_script=False, exclude_same_scene=False, exclude_same_reply=False, exclude_similarity=None)
 
 
-def guard(entry: Entry, guards: MemorySettings | None = None, likeness: float = 0.5) -> str:
-    return find_guard(entry, QUERY, guards or wanted(), lambda: likeness)
+def guard(entry: Entry, guards: MemorySettings | None = None, cosine: float = 0.5) -> str:
+    return find_guard(entry, QUERY, guards or wanted(), lambda: cosine)
 
 
-def of(**origin: object) -> Entry:
+def entry_from(**origin: object) -> Entry:
     return replace(ELSEWHERE, origin=replace(ELSEWHERE.origin, **origin))  # type: ignore[arg-type]
 
 
@@ -29,16 +29,18 @@ def test_an_entry_from_elsewhere_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", [of(dialogue="test_dia1"), of(words="w1"), of(conversation="c1")], ids=["id", "words", "conversation"]
+    "entry",
+    [entry_from(dialogue="test_dia1"), entry_from(words="w1"), entry_from(conversation="c1")],
+    ids=["id", "words", "conversation"],
 )
 def test_the_dialogue_itself_never_passes(entry: Entry) -> None:
     assert guard(entry) == guard(entry, OFF) == "same dialogue"
 
 
-def test_another_performance_of_the_play() -> None:
-    assert guard(of(script="play")) == "same script"
-    assert guard(of(script="play"), wanted(exclude_same_script=False)) == ""
-    assert guard(of(script="another")) == ""
+def test_another_performance_of_the_play_is_excluded() -> None:
+    assert guard(entry_from(script="play")) == "same script"
+    assert guard(entry_from(script="play"), wanted(exclude_same_script=False)) == ""
+    assert guard(entry_from(script="another")) == ""
 
 
 @pytest.mark.parametrize(
@@ -50,29 +52,29 @@ def test_another_performance_of_the_play() -> None:
         (None, 20.0, True),
     ],
 )
-def test_the_same_scene(start: float | None, end: float | None, same: bool) -> None:
-    near = of(episode="s01e02", start=start, end=end)
+def test_the_same_scene_is_excluded(start: float | None, end: float | None, same: bool) -> None:
+    near = entry_from(episode="s01e02", start=start, end=end)
     assert guard(near) == ("same scene" if same else "")
     assert guard(near, wanted(exclude_same_scene=False)) == ""
-    assert guard(of(episode="s01e03", start=start, end=end)) == ""
-    assert guard(of(start=start, end=end)) == ""
+    assert guard(entry_from(episode="s01e03", start=start, end=end)) == ""
+    assert guard(entry_from(start=start, end=end)) == ""
 
 
 @pytest.mark.parametrize("reply", ["Oh no, not again!", " oh... no – not AGAIN "])
-def test_the_hidden_reply(reply: str) -> None:
+def test_the_hidden_reply_is_excluded(reply: str) -> None:
     entry = replace(ELSEWHERE, reply=reply)
     assert guard(entry) == "same reply"
     assert guard(entry, wanted(exclude_same_reply=False)) == ""
     assert guard(replace(ELSEWHERE, reply=f"{reply} Ever.")) == ""
 
 
-def test_the_hidden_reply_in_the_history_that_prompts_show() -> None:
-    def guard_of(reply: str) -> str:
+def test_the_hidden_reply_is_excluded_in_a_history_that_prompts_show() -> None:
+    def guard_reply(reply: str) -> str:
         entry = replace(ELSEWHERE, history=(("Ana", "It is gone."), ("Ben", f"{reply}?!"), ("Ana", "So what?")))
         return find_guard(entry, replace(QUERY, reply=reply), wanted(), lambda: 0.0)
 
-    assert guard_of("I lost it in the") == "same reply"
-    assert guard_of("I lost it in") == ""
+    assert guard_reply("I lost it in the") == "same reply"
+    assert guard_reply("I lost it in") == ""
     entry = replace(ELSEWHERE, history=(("Ana", "I lost it in the snow"),))
     assert find_guard(entry, replace(QUERY, reply="I lost it in the snow"), OFF, lambda: 0.0) == ""
 
@@ -90,7 +92,7 @@ def test_the_hidden_reply_in_the_history_that_prompts_show() -> None:
         ("أنا آسف جدا لسماع هذا الخبر", "أَنَا آسِفٌ جِدًّا لِسَمَاعِ هَذَا الْخَبَرِ"),
     ],
 )
-def test_nearly_the_words_of_the_hidden_reply_wherever_they_are_shown(reply: str, shown: str) -> None:
+def test_nearly_the_words_of_the_hidden_reply_are_excluded_wherever_they_are_shown(reply: str, shown: str) -> None:
     query = replace(QUERY, reply=reply)
     for entry in (
         replace(ELSEWHERE, reply=shown),
@@ -102,19 +104,19 @@ def test_nearly_the_words_of_the_hidden_reply_wherever_they_are_shown(reply: str
     assert find_guard(other, query, wanted(), lambda: 0.0) == ""
 
 
-def test_a_near_duplicate() -> None:
-    assert guard(ELSEWHERE, likeness=0.98) == "near duplicate"
-    assert guard(ELSEWHERE, likeness=0.979) == ""
+def test_a_near_duplicate_is_excluded() -> None:
+    assert guard(ELSEWHERE, cosine=0.98) == "near duplicate"
+    assert guard(ELSEWHERE, cosine=0.979) == ""
     assert guard(ELSEWHERE, wanted(exclude_similarity=0.4)) == "near duplicate"
-    assert guard(ELSEWHERE, wanted(exclude_similarity=None), likeness=1.0) == ""
+    assert guard(ELSEWHERE, wanted(exclude_similarity=None), cosine=1.0) == ""
 
 
 def test_the_first_guard_names_the_exclusion() -> None:
     origin = {"script": "play", "episode": "s01e02", "start": 100.0, "end": 101.0}
-    leak = replace(of(dialogue="test_dia1", **origin), reply="Oh no, not again")
-    settings, named = wanted(), [guard(leak, likeness=1.0)]
+    leak = replace(entry_from(dialogue="test_dia1", **origin), reply="Oh no, not again")
+    settings, reasons = wanted(), [guard(leak, cosine=1.0)]
     leak = replace(leak, origin=replace(leak.origin, dialogue="x"))
     for switch in ("exclude_same_script", "exclude_same_scene", "exclude_same_reply"):
-        named.append(guard(leak, settings, likeness=1.0))
+        reasons.append(guard(leak, settings, cosine=1.0))
         settings = settings.model_copy(update={switch: False})
-    assert [*named, guard(leak, settings, likeness=1.0)] == list(NAMES)
+    assert [*reasons, guard(leak, settings, cosine=1.0)] == list(NAMES)

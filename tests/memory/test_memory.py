@@ -1,4 +1,4 @@
-"""What a query is answered: top k, emotions, thresholds, and what it says of entries that were kept back."""
+"""The results of a query: top k, emotions, thresholds, and the excluded entries."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory, Retrieved
 from mmerg.memory.store import open_memory
 from mmerg.settings.sources import KeySettings as Key
-from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue, wanted
+from tests.memory.parts import Broken, Letters, RecordedProgress, corpus, dialogue, wanted
 
 SOURCE = corpus(
     dialogue("a", "X: aaaa", "Y [joy]: first"),
@@ -23,76 +23,76 @@ QUERY = Query(Origin("q"), "aaaa", "aaaa", emotion="sadness", reply="hidden")
 ALL = {"exclude_similarity": None}
 
 
-def memory_of(folder: Path, key: Key | None = None, embedder: Letters | None = None) -> Memory:
-    return open_memory(folder, SOURCE, key or Key(), embedder or Letters(), Watching())[0]
+def build_memory(folder: Path, key: Key | None = None, embedder: Letters | None = None) -> Memory:
+    return open_memory(folder, SOURCE, key or Key(), embedder or Letters(), RecordedProgress())[0]
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Memory:
-    return memory_of(tmp_path)
+    return build_memory(tmp_path)
 
 
 def replies(
     memory: Memory, query: Query = QUERY, top_k: int = 5, emotion: str = "any", least: float | None = None
 ) -> list[str]:
-    asked = wanted(top_k=top_k, emotion=emotion, min_similarity=least, **ALL)
-    return [hit.entry.reply for hit in memory.nearest(query, asked).hits]
+    settings = wanted(top_k=top_k, emotion=emotion, min_similarity=least, **ALL)
+    return [hit.entry.reply for hit in memory.nearest(query, settings).hits]
 
 
 def test_a_threshold_that_excludes_every_entry_is_a_problem(memory: Memory) -> None:
     unlike = Query(Origin("q"), "ac", "ac", emotion=None, reply="hidden")
-    answer = memory.nearest(unlike, wanted(min_similarity=1.0, **ALL))
-    assert (answer.hits, answer.problem) == ((), "min_similarity, min_words or emotion exclude every entry")
+    retrieved = memory.nearest(unlike, wanted(min_similarity=1.0, **ALL))
+    assert (retrieved.hits, retrieved.problem) == ((), "min_similarity, min_words or emotion exclude every entry")
 
 
 @pytest.mark.parametrize("emotion", ["joy", "anger", None])
 @pytest.mark.parametrize(("least", "top_k"), [(None, 1), (0.8, 2), (0.999, 1)])
-def test_precise_then_fuzzy_is_as_by_brute_force(
+def test_require_or_any_gives_the_results_of_brute_force(
     memory: Memory, emotion: str | None, least: float | None, top_k: int
 ) -> None:
-    """TRACE: of the emotion and above the threshold; only where there is none, above the threshold alone."""
+    """As in TRACE: entries of the emotion above the threshold, or if there are none, any above the threshold."""
     [query, *vectors] = Letters().embed([QUERY.text, *(entry.history[0][1] for entry in memory.entries)])
     ranked = sorted(
         zip(memory.entries, (float(query @ vector) for vector in vectors), strict=True), key=lambda p: -p[1]
     )
     near = [entry for entry, similarity in ranked if least is None or round(similarity, 6) >= least]
     precise = [entry for entry in near if emotion and entry.emotion == emotion]
-    answer = replies(memory, replace(QUERY, emotion=emotion), top_k, "require_or_any", least)
-    assert answer == [entry.reply for entry in (precise or near)[:top_k]]
+    retrieved = replies(memory, replace(QUERY, emotion=emotion), top_k, "require_or_any", least)
+    assert retrieved == [entry.reply for entry in (precise or near)[:top_k]]
 
 
-@pytest.mark.parametrize(("least", "left"), [(2, [2, 3]), (4, [])])
-def test_a_reply_of_too_few_words_is_no_exemplar(least: int, left: list[int], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("least", "words"), [(2, [2, 3]), (4, [])])
+def test_a_reply_of_too_few_words_is_not_an_exemplar(least: int, words: list[int], tmp_path: Path) -> None:
     source = corpus(*(dialogue(f"of {count}", "X: aaaa", f"Y: {'yes ' * count}") for count in (1, 2, 3)))
-    memory, _ = open_memory(tmp_path, source, Key(), Letters(), Watching())
-    answer = memory.nearest(QUERY, wanted(top_k=5, min_words=least, **ALL))
-    assert [len(hit.entry.reply.split()) for hit in answer.hits] == left
+    memory, _ = open_memory(tmp_path, source, Key(), Letters(), RecordedProgress())
+    retrieved = memory.nearest(QUERY, wanted(top_k=5, min_words=least, **ALL))
+    assert [len(hit.entry.reply.split()) for hit in retrieved.hits] == words
 
 
-def test_guards_exclude_entries_and_name_themselves(memory: Memory) -> None:
-    answer = memory.nearest(replace(QUERY, reply="Second!"), wanted(top_k=1))
-    assert [(hit.entry.reply, hit.guard) for hit in answer.excluded] == [
+def test_excluded_entries_have_the_name_of_their_guard(memory: Memory) -> None:
+    retrieved = memory.nearest(replace(QUERY, reply="Second!"), wanted(top_k=1))
+    assert [(hit.entry.reply, hit.guard) for hit in retrieved.excluded] == [
         ("first", "near duplicate"),
         ("second", "same reply"),
     ]
-    assert [(hit.entry.reply, hit.guard) for hit in answer.hits] == [("third", "")]
-    assert answer.excluded[0].similarity == 1.0
+    assert [(hit.entry.reply, hit.guard) for hit in retrieved.hits] == [("third", "")]
+    assert retrieved.excluded[0].similarity == 1.0
 
 
-def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path) -> None:
+def test_near_duplicates_are_found_by_histories_with_any_key(tmp_path: Path) -> None:
     source = corpus(
         dialogue("a", "X: aaaa", "Y [joy]: first", situation="cat"),
         dialogue("b", "X: bbbb", "Y [joy]: second", situation="cat"),
     )
     key = Key(text="situation_or_history")
-    memory, _ = open_memory(tmp_path, source, key, Letters(), Watching())
-    answer = memory.nearest(replace(QUERY, text="cat"), wanted(top_k=2))
-    assert [(hit.entry.reply, hit.similarity) for hit in answer.hits] == [("second", 1.0)]
-    assert [(hit.entry.reply, hit.guard) for hit in answer.excluded] == [("first", "near duplicate")]
+    memory, _ = open_memory(tmp_path, source, key, Letters(), RecordedProgress())
+    retrieved = memory.nearest(replace(QUERY, text="cat"), wanted(top_k=2))
+    assert [(hit.entry.reply, hit.similarity) for hit in retrieved.hits] == [("second", 1.0)]
+    assert [(hit.entry.reply, hit.guard) for hit in retrieved.excluded] == [("first", "near duplicate")]
 
 
 def test_a_query_without_a_vector_finds_nothing_and_says_why(tmp_path: Path) -> None:
-    memory = memory_of(tmp_path, embedder=Broken())
+    memory = build_memory(tmp_path, embedder=Broken())
     problem = "the embedder returned no unit vector"
     assert memory.nearest(replace(QUERY, text="nan"), wanted(top_k=1)) == Retrieved((), (), problem)
     assert memory.nearest(QUERY, wanted(top_k=1)).problem == ""
@@ -100,8 +100,8 @@ def test_a_query_without_a_vector_finds_nothing_and_says_why(tmp_path: Path) -> 
 
 def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> None:
     embedder = Letters()
-    memory = memory_of(tmp_path, embedder=embedder)
-    asked = len(embedder.asked)
-    answer = memory.nearest(replace(QUERY, text=""), wanted(top_k=1))
-    assert answer == Retrieved((), (), "the sample has no history to search the memory with")
-    assert len(embedder.asked) == asked
+    memory = build_memory(tmp_path, embedder=embedder)
+    embedded = len(embedder.embedded)
+    retrieved = memory.nearest(replace(QUERY, text=""), wanted(top_k=1))
+    assert retrieved == Retrieved((), (), "the sample has no history to search the memory with")
+    assert len(embedder.embedded) == embedded

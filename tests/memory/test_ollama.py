@@ -1,4 +1,4 @@
-"""Vectors from Ollama: over hosts, past one that fails, and of a real server."""
+"""Vectors from Ollama: from several hosts, despite a failing one, and from a real server."""
 
 import json
 import threading
@@ -16,20 +16,20 @@ from tests.ollama_server import EMBEDDING_MODEL
 
 
 class Hosts:
-    """Hosts by name: what each says that it is, and whether it answers."""
+    """Scripted hosts by name, with the digest of the model on each. Those in `dead` do not respond."""
 
     def __init__(self, digests: dict[str, str], dead: Sequence[str] = ()) -> None:
         self.digests, self.dead = digests, dead
-        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self.requests: list[tuple[str, tuple[str, ...]]] = []
         self.closed = threading.Event()
 
     def embedder(self) -> Ollama:
-        return Ollama("minilm", list(self.digests), lambda name: One(self, name), wait=0.0)
+        return Ollama("minilm", list(self.digests), lambda name: ScriptedServer(self, name), wait=0.0)
 
 
 @dataclass
-class One:
-    """One of them."""
+class ScriptedServer:
+    """A server on one of the hosts."""
 
     hosts: Hosts
     name: str
@@ -40,25 +40,25 @@ class One:
         return "0.24.0", self.hosts.digests[self.name]
 
     def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
-        self.hosts.asked.append((self.name, tuple(texts)))
+        self.hosts.requests.append((self.name, tuple(texts)))
         return [[float(len(text)), 1.0] for text in texts]
 
     def close(self) -> None:
         self.hosts.closed.set()
 
 
-def test_texts_go_alone_and_to_all_hosts_at_once() -> None:
+def test_texts_are_sent_alone_and_to_all_hosts_at_once() -> None:
     hosts = Hosts({"a": "d", "b": "d"})
-    both = threading.Barrier(2)
+    barrier = threading.Barrier(2)
 
-    class Together(One):
+    class Together(ScriptedServer):
         def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
-            both.wait(60)
+            barrier.wait(60)
             return super().embed(model, texts)
 
     vectors = Ollama("minilm", ["a", "b"], lambda name: Together(hosts, name)).embed(["x", "yy", "zzz", "x"])
-    assert sorted(texts for _, texts in hosts.asked) == [("x",), ("x",), ("yy",), ("zzz",)]
-    assert sorted(host for host, _ in hosts.asked) == ["a", "a", "b", "b"]
+    assert sorted(texts for _, texts in hosts.requests) == [("x",), ("x",), ("yy",), ("zzz",)]
+    assert sorted(host for host, _ in hosts.requests) == ["a", "a", "b", "b"]
     assert np.array_equal(vectors[0], vectors[3])
     assert np.allclose(vectors[1], np.array([2, 1]) / np.sqrt(5))
 
@@ -66,31 +66,31 @@ def test_texts_go_alone_and_to_all_hosts_at_once() -> None:
 def test_a_failing_host_is_skipped() -> None:
     hosts = Hosts({"a": "d", "b": "d"}, dead=["a"])
     assert hosts.embedder().embed(["x", "yy"]).shape == (2, 2)
-    assert {host for host, _ in hosts.asked} == {"b"}
+    assert {host for host, _ in hosts.requests} == {"b"}
     assert json.loads(hosts.embedder().identity())["digest"] == "d"
 
 
-class Silent(One):
-    """Says nothing to a text until it is closed, which Ctrl-C is to do."""
+class Silent(ScriptedServer):
+    """Does not respond until it is closed, as Ctrl-C does."""
 
     def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
-        self.hosts.asked.append((self.name, tuple(texts)))
+        self.hosts.requests.append((self.name, tuple(texts)))
         if texts == ["interrupt"]:
             interrupt_main()
         closed = self.hosts.closed.wait(60)
         raise CallError(Failure.INTERRUPTED if closed else Failure.TIMEOUT, "the host is closed")
 
 
-def test_ctrl_c_breaks_off_a_build() -> None:
+def test_ctrl_c_cancels_the_requests() -> None:
     hosts = Hosts({"a": "d"})
     embedder = Ollama("minilm", ["a"], lambda name: Silent(hosts, name))
     with pytest.raises(KeyboardInterrupt):
         embedder.embed(["interrupt", "y", "z"])
     assert hosts.closed.is_set()
-    assert hosts.asked == [("a", ("interrupt",))]
+    assert hosts.requests == [("a", ("interrupt",))]
 
 
-def test_no_host_is_named() -> None:
+def test_an_empty_list_of_hosts_is_refused() -> None:
     with pytest.raises(ConfigError, match="hosts is empty"):
         Hosts({}).embedder()
 

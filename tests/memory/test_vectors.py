@@ -1,4 +1,4 @@
-"""The ranking against brute force, ties, and vectors that are none."""
+"""The ranking compared with brute force, ties, and vectors that are not unit vectors."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def random(count: int, dimensions: int, seed: int) -> Vectors:
 
 
 def nearest(vectors: Vectors, query: Vectors, top_k: int = 50) -> list[tuple[int, float]]:
-    """(number, cosine) of the vectors most like `query`."""
+    """The (number, cosine) of the vectors that are most similar to `query`."""
 
     class Fixed(Letters):
         def embed(self, texts: Sequence[str]) -> Vectors:
@@ -30,15 +30,15 @@ def nearest(vectors: Vectors, query: Vectors, top_k: int = 50) -> list[tuple[int
 
     entries = [Entry(str(number), Origin(str(number)), (), "reply") for number in range(len(vectors))]
     memory = Memory("", entries, KeySettings(), Fixed(), build_index(vectors))
-    asked = wanted(top_k=top_k, exclude_similarity=None)
+    settings = wanted(top_k=top_k, exclude_similarity=None)
     return [
-        (int(hit.entry.id), hit.similarity) for hit in memory.nearest(Query(Origin("q"), "text", "text"), asked).hits
+        (int(hit.entry.id), hit.similarity) for hit in memory.nearest(Query(Origin("q"), "text", "text"), settings).hits
     ]
 
 
 @settings(max_examples=15, deadline=None)
 @given(count=st.integers(1, 300), dimensions=st.sampled_from([2, 5, 32]), seed=st.integers(0, 999))
-def test_the_order_is_that_of_all_cosines(count: int, dimensions: int, seed: int) -> None:
+def test_the_ranking_equals_that_of_all_cosines(count: int, dimensions: int, seed: int) -> None:
     vectors, [query] = random(count, dimensions, seed), random(1, dimensions, seed + 1000)
     ranking = nearest(vectors, query)
     exact = vectors.astype(np.float64) @ query.astype(np.float64)
@@ -48,13 +48,13 @@ def test_the_order_is_that_of_all_cosines(count: int, dimensions: int, seed: int
 
 @settings(max_examples=15, deadline=None)
 @given(kinds=st.lists(st.integers(0, 2), min_size=1, max_size=50))
-def test_equal_scores_are_in_order_of_entries(kinds: list[int]) -> None:
+def test_equal_scores_are_in_the_order_of_entries(kinds: list[int]) -> None:
     near = np.array([[np.cos(angle), np.sin(angle)] for angle in (0.0, 4e-4, 6e-4)], dtype=np.float32)
-    assert len(set((near @ near[0]).tolist())) == 3  # of three cosines, each is given as 1
+    assert len(set((near @ near[0]).tolist())) == 3  # three cosines, all of which are rounded to 1
     assert nearest(near[kinds], near[0]) == [(number, 1.0) for number in range(len(kinds))]
 
 
 @pytest.mark.parametrize("bad", [[np.nan, 1.0], [0.0, 0.0], [np.inf, 0.0]])
-def test_a_text_without_a_vector_is_named(bad: list[float]) -> None:
+def test_the_error_names_a_text_without_a_vector(bad: list[float]) -> None:
     with pytest.raises(ConfigError, match="no unit vector for second"):
         check_vectors(scale_to_unit([[1.0, 2.0], bad]), ["first", "second"])
