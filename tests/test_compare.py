@@ -194,7 +194,7 @@ def test_a_single_run_and_an_unwritable_file_are_refused(
     pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "a single run cannot be compared" in refuse(capsys, pair[0])
-    assert "cannot be written" in refuse(capsys, *pair, "--json", str(Path(pair[0]) / "results.jsonl" / "out.json"))
+    assert "cannot write" in refuse(capsys, *pair, "--json", str(Path(pair[0]) / "results.jsonl" / "out.json"))
 
 
 def test_output_files_may_be_links(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_wrong_arguments(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixt
     for arguments, told in (
         (["mian"], "mian is neither a table nor a run folder"),
         ([str(tmp_path)], "this is not a run folder"),
-        ([str(run), "--out", str(run / MANIFEST / "file")], "cannot be written"),
+        ([str(run), "--out", str(run / MANIFEST / "file")], "cannot write"),
     ):
         assert main(arguments) == 2
         assert told in capsys.readouterr().err

@@ -36,13 +36,13 @@ def compose(*overrides: str) -> dict[str, Any]:
 
 
 def config(dataset: str, seed: int, more: Sequence[str]) -> dict[str, Any]:
-    """The settings of MERG's main row on a dataset, with overrides."""
+    """The settings of MERG's main row on a dataset. more: overrides."""
     root = () if dataset == "demo" else ("dataset.root=/data",)
     return deepcopy(compose(f"dataset={dataset}", *root, *more)) | {"seed": seed}
 
 
 class Maker:
-    """Makes scored runs in `runs/<name>` of a folder: `right` of `n` forecasts are right."""
+    """Makes scored runs in `runs/<name>` of a folder, of whose `n` forecasts `right` are right."""
 
     def __init__(self, folder: Path) -> None:
         self.runs = folder / "runs"
@@ -76,8 +76,8 @@ class Maker:
 
 
 def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool = False) -> Path:
-    """Put a judgement of the run's replies beside it."""
-    one = Score(name="x", value=value, n=31, interval=(value - 0.2, value + 0.2))
+    """Writes a judgement of the run's replies into its folder. own: the judge wrote the replies."""
+    score = Score(name="x", value=value, n=31, interval=(value - 0.2, value + 0.2))
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 0)
     judgement = Judgement(
         **{"judge": judge, "engine": "e", "corpus": "iemocap", "left_out": {}, "identity": {}},  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
         **counts,  # type: ignore[arg-type]
         judging=f"judge-{rubric}-{judge}-12345678",
         replies=digest_replies(read_results(run).values()),
-        scores=dict.fromkeys(("empathy", "coherence", "fluency"), one),
+        scores=dict.fromkeys(("empathy", "coherence", "fluency"), score),
     )
     file = run / judgement_file(judgement.name)
     write_record(file, judgement)
@@ -93,37 +93,40 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
 
 
 def write_judging(first: Path, second: Path, corpus: str = "empathetic") -> Path:
-    """The folder of a pairwise judging of two runs, of empathy in sample a/1, which the first wins."""
+    """Writes the folder of a pairwise judging of two runs: of empathy in sample a/1, which the first run wins."""
     folder = first.parent / "judge-pairwise-gemma3-12b-12345678"
     runs, manifests = (first.name, second.name), [read_manifest(run) for run in (first, second)]
-    one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="first", reason="r")
-    verdicts = (one, one.model_copy(update={"round": 1, "order": (1, 0), "choice": "second"}))
+    verdict = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="first", reason="r")
+    verdicts = (verdict, verdict.model_copy(update={"round": 1, "order": (1, 0), "choice": "second"}))
     sample = Verdicts(id="a/1", status="ok", dialogue="a", verdicts=verdicts)
     scores = score_preferences([sample], ["empathy"], "s")
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
     replies = [digest_replies(read_results(run).values()) for run in (first, second)]
-    told = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": corpus}
-    found = Match.model_validate(
-        {**counts, **told, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": scores}
+    names = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": corpus}
+    judgement = Match.model_validate(
+        {**counts, **names, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": scores}
         | {"signs": {}, "aspects": {"empathy": scores}, "replies": replies}
     )
-    write_record(folder / JUDGEMENT, found)
-    judged = (JudgedRun(run=run, identity=m.identity, engine=m.engine) for run, m in zip(runs, manifests, strict=True))
+    write_record(folder / JUDGEMENT, judgement)
+    judged = [
+        JudgedRun(run=run, identity=manifest.identity, engine=manifest.engine)
+        for run, manifest in zip(runs, manifests, strict=True)
+    ]
     write_verdicts(folder, [sample], *judged)
     return folder
 
 
 def write_verdicts(folder: Path, verdicts: Sequence[Verdicts], *judged: JudgedRun) -> None:
-    """The folder of a judging, its verdicts put in place of earlier ones."""
+    """Writes the folder of a judging, or replaces its verdicts."""
     engine = Engine(backend="scripted", version="1", model="tiny", digest="d")
-    made = JudgingManifest(identity={}, engine=engine, judged=judged, items=1, left_out={})
+    manifest = JudgingManifest(identity={}, engine=engine, judged=judged, items=1, left_out={})
     if judged or not (folder / MANIFEST).exists():
-        write_record(folder / MANIFEST, made.with_digest())
-    (folder / VERDICTS).write_text("".join(one.with_digest({}).line() for one in verdicts))
+        write_record(folder / MANIFEST, manifest.with_digest())
+    (folder / VERDICTS).write_text("".join(line.with_digest({}).line() for line in verdicts))
 
 
 def match(name: Name, *runs: Path, number: int = 0) -> RunTable:
-    """The paper's table of that name and number with the runs."""
+    """The paper's table of that name and number, with the runs."""
     return add_runs(published(name)[number], list(map(read_table_run, runs)))
 
 

@@ -1,4 +1,4 @@
-"""Run folders whose traces hold whole passes with audits, written through the real `Run` and `Trace`."""
+"""Run folders whose traces have whole passes with audits, written with the real `Run` and `Trace`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,12 +29,12 @@ def plan(**more: str) -> dict[str, Any]:
 
 
 def planned(id: str, emotion: str = "joy", **more: Any) -> Result:
-    """A result with a plan; `more` are fields of the result, `plan` among them."""
+    """A result with a plan. more: fields of the result, which may replace the plan."""
     return result(id, "Oh no.", emotion, gold=more.pop("gold", emotion), **{"plan": plan(), **more})
 
 
 def make_events(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
-    """A try: a verdict a pass, each the stage that is at fault or one of PASSED, UNAUDITED and LOST."""
+    """The events of a sample. verdicts: one per pass: the stage at fault, PASSED, UNAUDITED or LOST."""
     yield events.SampleStarted(
         sample=one.id, at=AT, dialogue=one.dialogue, history=HISTORY, responder="Ben", labels=LABELS
     )
@@ -72,7 +72,8 @@ def make_events(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
 
 
 def build(folder: Path, tries: Sequence[tuple[Result, Sequence[str]]], **manifest: Any) -> Path:
-    """A run of these tries; of several of one sample the last counts."""
+    """Writes a run with these attempts, each a result and the verdicts on its passes. The last attempt of a sample
+    counts."""
     order = list(dict.fromkeys(one.id for one, _ in tries))
     results = {one.id: one for one, _ in tries}
     with Run(folder, make_manifest(list(results.values()), **manifest)) as run:
@@ -89,7 +90,7 @@ def score(
     identity: str = "same",
     half: float = 3.0,
 ) -> None:
-    """Write a scores.json with these (value, n), each with an interval of `half` on either side."""
+    """Writes a scores.json with these (value, n). half: half the width of their intervals."""
     results = list(read_results(folder).values())
     scores = {
         name: Score(

@@ -1,4 +1,4 @@
-"""Where the texts of a figure come to stand, as its renderer says."""
+"""The positions of the texts in a figure, as its renderer computes them."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -13,21 +13,21 @@ Drawn: TypeAlias = tuple[str, Bbox, float]
 
 
 def drawn_texts(figure: Figure) -> list[Drawn]:
-    """Every text that is drawn: its words, its box in pixels, its size in points."""
-    canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
+    """The texts that are drawn, each with its box in pixels and its font size in points."""
+    canvas: Any = FigureCanvasAgg(figure)  # its methods are untyped
     canvas.draw()
     renderer = canvas.get_renderer()
     hidden = _hidden(figure)
-    found = []
+    texts = []
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         if text.get_text().strip() and text.get_visible() and text not in hidden:
-            found.append((text.get_text(), text.get_window_extent(renderer), float(text.get_fontsize())))
-    return found
+            texts.append((text.get_text(), text.get_window_extent(renderer), float(text.get_fontsize())))
+    return texts
 
 
 def _hidden(figure: Figure) -> set[Text]:
-    """Labels of ticks that lie outside their axis, or of an axis that is off: these are not drawn."""
+    """The labels of ticks outside their axis, or of an axis that is off, which are not drawn."""
     hidden: set[Text] = set()
     for axes in figure.axes:
         both: tuple[Any, Any] = (axes.xaxis, axes.yaxis)
@@ -39,7 +39,7 @@ def _hidden(figure: Figure) -> set[Text]:
 
 
 def overlaps(texts: Sequence[Drawn]) -> list[tuple[str, str]]:
-    """Pairs of texts whose boxes share more than a pixel each way."""
+    """Pairs of texts whose boxes overlap by more than a pixel in both directions."""
     return [
         (one, other)
         for (one, box, _), (other, place, _) in combinations(texts, 2)
@@ -48,6 +48,6 @@ def overlaps(texts: Sequence[Drawn]) -> list[tuple[str, str]]:
 
 
 def outside(texts: Sequence[Drawn], figure: Figure) -> list[str]:
-    """Texts that reach over the figure's edge by more than a pixel."""
+    """Texts that extend beyond the edge of the figure by more than a pixel."""
     width, height = figure.get_size_inches() * figure.dpi
     return [words for words, box, _ in texts if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1]

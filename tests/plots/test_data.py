@@ -1,4 +1,4 @@
-"""Counts of plans by emotion, and of verdicts by pass."""
+"""Plans are counted by emotion, and verdicts by pass."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, plann
 from tests.scoring.run_builder import build_run, make_manifest, result
 
 
-def counted(folder: Path, *ids: str) -> pd.DataFrame:
-    found = (one for id in ids for one in iterate_verdicts(SampleTrace(read_events(folder, id))))
-    return count_blame(RunRef(folder, read_manifest(folder)), found)
+def tabulate_blame(folder: Path, *ids: str) -> pd.DataFrame:
+    verdicts = (verdict for id in ids for verdict in iterate_verdicts(SampleTrace(read_events(folder, id))))
+    return count_blame(RunRef(folder, read_manifest(folder)), verdicts)
 
 
 def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_each_pass_blames_its_earliest_fault(tmp_path: Path) -> None:
             (result("a/7", None), ["mpa"]),  # the host failed in its second pass
         ],
     )
-    found = counted(folder, *(f"a/{n}" for n in range(1, 8)))
-    assert {verdict: row.tolist() for verdict, row in found.iterrows()} == {
+    blame = tabulate_blame(folder, *(f"a/{n}" for n in range(1, 8)))
+    assert {verdict: row.tolist() for verdict, row in blame.iterrows()} == {
         "mpa": [2, 0, 0],
         "caef": [2, 0, 0],
         "psp": [1, 0, 0],
@@ -70,8 +70,8 @@ def test_each_pass_blames_its_earliest_fault(tmp_path: Path) -> None:
         "unaudited": [1, 1, 0],
         "not finished": [0, 2, 0],
     }
-    assert count_audits(found) == [6, 2, 1]
+    assert count_audits(blame) == [6, 2, 1]
 
 
 def test_a_run_without_an_auditor_blames_nobody(tmp_path: Path) -> None:
-    assert counted(build_run(tmp_path / "run", [result("a/1", "Oh.", "joy")]), "a/1").empty
+    assert tabulate_blame(build_run(tmp_path / "run", [result("a/1", "Oh.", "joy")]), "a/1").empty

@@ -1,4 +1,4 @@
-"""Texts in figures do not overlap, and are inside and large enough, with few or many data and any labels."""
+"""The texts of figures do not overlap, lie inside the figure, and are large enough, for any data and labels."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +42,7 @@ def styled() -> Iterator[None]:
 
 
 def check(figure: Figure | None) -> None:
-    """What holds for all figures."""
+    """Checks what holds for all figures."""
     assert figure
     texts = drawn_texts(figure)
     assert not overlaps(texts)
@@ -65,12 +65,12 @@ def counts(rows: list[str], columns: list[str], most: int) -> pd.DataFrame:
         (MANY[:12], MANY[:7], 42),
     ],
 )
-def test_a_map_of_any_size(rows: list[str], columns: list[str], most: int) -> None:
+def test_a_matrix_of_any_size(rows: list[str], columns: list[str], most: int) -> None:
     table = counts(rows, columns, most)
     check(draw_matrix(table, "Tone by forecast emotion", CAPTION, "forecast emotion", "tone", apart=1))
 
 
-def test_a_map_shows_counts_and_colours_shares() -> None:
+def test_a_matrix_shows_counts_and_colours_cells_by_their_share_of_the_row() -> None:
     table = pd.DataFrame([[3, 1, 0], [0, 0, 0]], ["joy", "fear"], ["gentle", "firm", "blunt"])
     axes = draw_matrix(table, "t", "c", "r", "c").axes[0]
     assert [(text.get_text(), text.get_position()) for text in axes.texts] == [("3", (0.5, 0.5)), ("1", (1.5, 0.5))]
@@ -91,7 +91,7 @@ def test_bars_of_any_number_of_passes(passes: int, stages: list[str], tmp_path: 
 def scored(
     folder: Path, name: str, value: float | None = 62.0, metrics: tuple[str, ...] = tuple(TITLES), **config: Any
 ) -> RunData:
-    """A run on IEMOCAP with a value for each of these metrics; without scores where `value` is None."""
+    """A run on IEMOCAP whose metrics all have this value; if it is None, the run has no scores."""
     settings = {"system": {"name": "merg"}, "backbone": {"name": name.partition("-")[0]}} | config
     run = build(folder / name, [], corpus="iemocap", model="tiny", config=settings)
     if value is not None:

@@ -10,18 +10,20 @@ from mmerg.runs.manifest import RunRef, check_runs
 from tests.scoring.run_builder import build_run, make_manifest, result
 
 
-def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> RunRef:
+def make_ref(
+    run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5"
+) -> RunRef:
     config = {"backbone": {"name": backbone}}
     manifest = make_manifest([], corpus=corpus, protocol=protocol, system=system, model=backbone, config=config)
     return RunRef(Path("runs") / run, manifest)
 
 
-def called(run: str, name: str = "", *tags: str) -> RunRef:
-    manifest = about(run).manifest
+def make_named(run: str, name: str = "", *tags: str) -> RunRef:
+    manifest = make_ref(run).manifest
     return RunRef(Path("runs") / run, manifest.model_copy(update={"name": name, "tags": tags}))
 
 
-def set_to(run: str, **config: object) -> RunRef:
+def make_configured(run: str, **config: object) -> RunRef:
     return RunRef(Path("runs") / run, make_manifest([], model="big", config={"backbone": {"name": "big"}} | config))
 
 
@@ -29,26 +31,33 @@ def set_to(run: str, **config: object) -> RunRef:
     ("runs", "expected"),
     [
         ([], []),
-        ([about("x-1")], ["big"]),
-        ([about("x-1"), about("x-2", "small")], ["big", "small"]),
-        ([about("x-1"), about("x-2", system="hef")], ["big merg", "big hef"]),
-        ([about("x-1"), about("x-2", corpus="demo")], ["big meld", "big demo"]),
+        ([make_ref("x-1")], ["big"]),
+        ([make_ref("x-1"), make_ref("x-2", "small")], ["big", "small"]),
+        ([make_ref("x-1"), make_ref("x-2", system="hef")], ["big merg", "big hef"]),
+        ([make_ref("x-1"), make_ref("x-2", corpus="demo")], ["big meld", "big demo"]),
         (
-            [about("x-1"), about("x-2", system="hef"), about("x-3", corpus="demo")],
+            [make_ref("x-1"), make_ref("x-2", system="hef"), make_ref("x-3", corpus="demo")],
             ["big merg meld", "big hef meld", "big merg demo"],
         ),
-        ([about("x-1"), about("x-2")], ["big (1)", "big (2)"]),
-        ([set_to("x-1", seed=0), set_to("x-2", seed=1)], ["big seed 0", "big seed 1"]),
+        ([make_ref("x-1"), make_ref("x-2")], ["big (1)", "big (2)"]),
+        ([make_configured("x-1", seed=0), make_configured("x-2", seed=1)], ["big seed 0", "big seed 1"]),
         (
-            [set_to("x-1", seed=0), set_to("x-2", seed=1), set_to("x-3", seed=1, protocol={"targets": "all"})],
+            [
+                make_configured("x-1", seed=0),
+                make_configured("x-2", seed=1),
+                make_configured("x-3", seed=1, protocol={"targets": "all"}),
+            ],
             ["big seed 0 targets last", "big seed 1 targets last", "big seed 1 targets all"],
         ),
-        ([called("x-1", "mine"), called("x-2", "mine", "hot"), called("x-3", "", "hot")], ["mine", "mine hot", "hot"]),
-        ([called("x-1", "mine"), called("x-2", "mine")], ["mine (1)", "mine (2)"]),
-        ([called("x-1", "mine"), about("x-2", "small")], ["mine", "small"]),
+        (
+            [make_named("x-1", "mine"), make_named("x-2", "mine", "hot"), make_named("x-3", "", "hot")],
+            ["mine", "mine hot", "hot"],
+        ),
+        ([make_named("x-1", "mine"), make_named("x-2", "mine")], ["mine (1)", "mine (2)"]),
+        ([make_named("x-1", "mine"), make_ref("x-2", "small")], ["mine", "small"]),
     ],
 )
-def test_labels(runs: list[RunRef], expected: list[str]) -> None:
+def test_labels_name_what_differs_between_runs(runs: list[RunRef], expected: list[str]) -> None:
     assert label_runs(runs) == expected
 
 

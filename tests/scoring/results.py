@@ -1,4 +1,4 @@
-"""Answers for tests of metrics, without a folder."""
+"""Results for tests of metrics, without a run folder."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,19 +11,19 @@ from tests.scoring.run_builder import HISTORY, result
 
 
 def sample_result(id: str = "a/1", response: str | None = "Oh no.", emotion: str | None = None, **more: Any) -> Result:
-    """One result; see `run_builder.result`. `logprobs` may be given."""
+    """A result; more: fields as for `run_builder.result`, or `logprobs`, the log-probabilities of its tokens."""
     if (logprobs := more.pop("logprobs", None)) is not None:
         more |= {"logprob": sum(logprobs), "logprob_tokens": len(logprobs)}
     return result(id, response, emotion, history=HISTORY, **more)
 
 
 def replies(*texts: str | None) -> list[Result]:
-    """An result a text, None for a failed one, each of a dialogue of its own."""
+    """A result per text, each from another dialogue; None is a failed sample."""
     return [sample_result(f"d{number}/1", text) for number, text in enumerate(texts)]
 
 
 def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
-    """An result a (gold, forecast); a gold label alone is a failed one."""
+    """A result per (gold, forecast); a gold label alone is a failed sample."""
     return [
         sample_result(f"d{number}/1", None, gold=pair)
         if isinstance(pair, str)
@@ -33,11 +33,11 @@ def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
 
 
 def compute(metric: Metric, results: Sequence[Result]) -> float:
-    """The metric's value over those of `results` that count for it."""
+    """The value of a metric over the results that count for it."""
     kept = [result for result, counts in zip(results, metric.mask(results), strict=True) if counts]
     return metric.prepare(kept)(np.arange(len(kept)))
 
 
 def count(metric: Metric, results: Sequence[Result]) -> int:
-    """How many of `results` it is over."""
+    """The number of results that count for a metric."""
     return int(metric.mask(results).sum())

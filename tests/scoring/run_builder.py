@@ -37,19 +37,19 @@ def result(
     gold_response: str | None = "That is hard.",
     **more: Any,
 ) -> Result:
-    """A result line; `response` None is a failed sample. The dialogue is what stands before the id's last slash."""
+    """A result; if `response` is None, the sample failed. The dialogue is the part of the id before its last slash."""
     dialogue = id.rpartition("/")[0] or id
-    given: dict[str, Any] = {"dialogue": dialogue, "gold_response": gold_response, "gold_emotion": gold, "calls": 5}
+    fields: dict[str, Any] = {"dialogue": dialogue, "gold_response": gold_response, "gold_emotion": gold, "calls": 5}
     if response is None:
-        given |= {"status": "failed", "failure": Failure.TRUNCATED, "failure_text": "cut off"}
+        fields |= {"status": "failed", "failure": Failure.TRUNCATED, "failure_text": "cut off"}
     else:
-        given |= {"status": "ok", "response": response, "emotion": emotion, "selected_pass": 0, "passes": 1}
-    return Result.model_validate({"id": id, **given, **more})
+        fields |= {"status": "ok", "response": response, "emotion": emotion, "selected_pass": 0, "passes": 1}
+    return Result.model_validate({"id": id, **fields, **more})
 
 
 @cache
 def _merg() -> str:
-    """The settings of MERG as JSON: reading YAML takes longer than writing a run."""
+    """The settings of MERG as JSON, cached because reading YAML takes longer than writing a run."""
     return json.dumps(yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")))
 
 
@@ -66,7 +66,7 @@ def make_manifest(
     labels: Sequence[str] = LABELS,
     config: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """The manifest of a run with these results; `samples` is the protocol's n, `config` is laid over the settings."""
+    """The manifest of a run with these results. samples: the protocol's n. config: overrides top-level settings."""
     n = len(results) if samples is None else samples
     node = json.loads(_merg()) | {"name": system}
     parts = ("config", "corpus", "clips", "engine", "prompt mpa.j2")
@@ -82,24 +82,22 @@ def make_manifest(
     )
 
 
-def record_sample(run: Run, one: Result, told: Iterable[events.Event]) -> None:
-    """Put a sample into an open run: its events, and its result with what these say of history and tokens."""
-    told = list(told)
-    if told and not isinstance(told[-1], events.SampleDone | events.SampleFailed):
-        told.append(events.SampleDone(sample=one.id, at=AT))
-    known = ("history", "responder", "copied", "logprob", "logprob_tokens", *("timing",) * (one.timing == Timing()))
-    found = {
-        name: value
-        for name, value in collect_facts(SampleTrace(told), one.response, {"response": "R"}).items()
-        if name in known
-    }
+def record_sample(run: Run, sample: Result, trace: Iterable[events.Event]) -> None:
+    """Records a sample in an open run: its events, and its result with the history and tokens from these events."""
+    trace = list(trace)
+    if trace and not isinstance(trace[-1], events.SampleDone | events.SampleFailed):
+        trace.append(events.SampleDone(sample=sample.id, at=AT))
+    names = {"history", "responder", "copied", "logprob", "logprob_tokens"}
+    if sample.timing == Timing():
+        names.add("timing")
+    facts = collect_facts(SampleTrace(trace), sample.response, {"response": "R"})
 
     def work(emit: events.Emit) -> Result:
-        for event in told:
+        for event in trace:
             emit(event)
-        return one.model_copy(update=found)
+        return sample.model_copy(update={name: value for name, value in facts.items() if name in names})
 
-    run.record(one.id, work)
+    run.record(sample.id, work)
 
 
 def build_run(
@@ -110,42 +108,46 @@ def build_run(
     history: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     **manifest: Any,
 ) -> Path:
-    """Write a run folder with the events of each sample's start, response calls and end; returns `folder`.
+    """Writes a run folder with the events of each sample's start, response calls and end. Returns `folder`.
 
-    logprobs: by sample, one a token, the response being cut into as many tokens. history: by sample, else HISTORY.
-    manifest: see `make_manifest`.
+    Args:
+        folder: of the run.
+        results: of its samples.
+        logprobs: by sample, one per token; the response is split into as many tokens.
+        history: by sample; HISTORY for all others.
+        manifest: see `make_manifest`.
     """
+    logprobs, history = logprobs or {}, history or {}
     with Run(folder, make_manifest(results, **manifest)) as run:
-        for one in results:
-            record_sample(
-                run, one, make_events(one, (logprobs or {}).get(one.id, ()), (history or {}).get(one.id, HISTORY))
-            )
-        run.seal([one.id for one in results])
+        for sample in results:
+            trace = make_events(sample, logprobs.get(sample.id, ()), history.get(sample.id, HISTORY))
+            record_sample(run, sample, trace)
+        run.seal([sample.id for sample in results])
     return folder
 
 
-def make_events(one: Result, logprobs: Sequence[float], history: Sequence[tuple[str, str]]) -> list[events.Event]:
-    """What the events of a sample are at least: start, the response's call of each pass up to the selected, end."""
-    found: list[events.Event] = [
+def make_events(sample: Result, logprobs: Sequence[float], history: Sequence[tuple[str, str]]) -> list[events.Event]:
+    """The fewest events of a sample: its start, a call for the response in each pass up to the selected, its end."""
+    trace: list[events.Event] = [
         events.SampleStarted(
-            sample=one.id, at=AT, dialogue=one.dialogue, history=tuple(history), responder="Ben", labels=LABELS
+            sample=sample.id, at=AT, dialogue=sample.dialogue, history=tuple(history), responder="Ben", labels=LABELS
         )
     ]
-    if one.status == "failed":
-        assert one.failure
-        return [*found, events.SampleFailed(sample=one.id, at=AT, failure=one.failure, what="cut off")]
-    last = one.selected_pass or 0
+    if sample.status == "failed":
+        assert sample.failure
+        return [*trace, events.SampleFailed(sample=sample.id, at=AT, failure=sample.failure, what="cut off")]
+    last = sample.selected_pass or 0
     for t in range(last + 1):
-        text = (one.response or "") if t == last else f"Draft {t}."
+        text = (sample.response or "") if t == last else f"Draft {t}."
         tokens = split_tokens(text, logprobs) if t == last else ()
-        found.append(make_call(one.id, text, tokens, t=t))
-        found.append(events.Produced(sample=one.id, at=AT, t=t, stage="sgrg", symbol="R", output=text))
-    found.append(events.Selected(sample=one.id, at=AT, t=last, ranks={}, ended="passed"))
-    return [*found, events.SampleDone(sample=one.id, at=AT)]
+        trace.append(make_call(sample.id, text, tokens, t=t))
+        trace.append(events.Produced(sample=sample.id, at=AT, t=t, stage="sgrg", symbol="R", output=text))
+    trace.append(events.Selected(sample=sample.id, at=AT, t=last, ranks={}, ended="passed"))
+    return [*trace, events.SampleDone(sample=sample.id, at=AT)]
 
 
 def split_tokens(text: str, logprobs: Sequence[float]) -> tuple[TokenLogprob, ...]:
-    """`text` cut into as many tokens as there are logprobs, each a character at least."""
+    """Splits a text into as many tokens as there are log-probabilities. Each token has at least one character."""
     assert len(logprobs) <= len(text)
     bounds = [round(number * len(text) / len(logprobs)) for number in range(len(logprobs) + 1)] if logprobs else []
     pieces = [text[start:end] for start, end in pairwise(bounds)]
@@ -163,7 +165,7 @@ def make_call(
     prompt: str = "Write the next turn.",
     thinking: str = "",
 ) -> events.Called:
-    """One call."""
+    """The event of a call."""
     return events.Called(
         sample=sample,
         at=AT,

@@ -1,4 +1,4 @@
-"""Accuracy, macro-F1 and the confusion of emotions, by hand and against their definitions."""
+"""Accuracy, F1, baselines and the confusion matrix, by hand and against scikit-learn."""
 
 import numpy as np
 import pytest
@@ -21,40 +21,40 @@ def test_a_failed_sample_is_wrong_and_one_without_a_gold_label_does_not_count() 
     assert (compute(accuracy(ok_only=True), MIXED), count(accuracy(ok_only=True), MIXED)) == (50.0, 4)
 
 
-def test_f1_by_hand() -> None:
+def test_macro_f1_averages_over_the_gold_labels() -> None:
     # joy: 1 hit, 2 gold, 1 forecast; sadness: 1 hit, 2 gold (1 failed), 2 forecasts; anger: no hit; fear: never gold
     assert compute(f1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
     assert count(f1(), MIXED) == 5
 
 
 @given(st.lists(st.one_of(LABEL, st.tuples(LABEL, LABEL)), min_size=1, max_size=12), st.data())
-def test_scores_of_draws_are_those_of_scikit_learn(pairs: list[str | tuple[str, str]], data: st.DataObject) -> None:
-    """F1 is over the labels of the whole sample."""
-    results, places = forecasts(*pairs), data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
+def test_scores_of_draws_equal_those_of_scikit_learn(pairs: list[str | tuple[str, str]], data: st.DataObject) -> None:
+    """F1 averages over the labels of all results, also of those that are not drawn."""
+    results, indices = forecasts(*pairs), data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
     both = [(pair, "failed") if isinstance(pair, str) else pair for pair in pairs]
-    gold, said = zip(*(both[place] for place in places), strict=True)
+    gold, forecast = zip(*(both[index] for index in indices), strict=True)
     labels = sorted({gold for gold, _ in both})
-    assert accuracy().prepare(results)(np.array(places)) == pytest.approx(100 * accuracy_score(gold, said))
+    assert accuracy().prepare(results)(np.array(indices)) == pytest.approx(100 * accuracy_score(gold, forecast))
     for metric, average in ((f1(), "macro"), (f1(weighted=True), "weighted")):
-        expected = 100 * f1_score(gold, said, labels=labels, average=average, zero_division=0)
-        assert metric.prepare(results)(np.array(places)) == pytest.approx(expected)
+        expected = 100 * f1_score(gold, forecast, labels=labels, average=average, zero_division=0)
+        assert metric.prepare(results)(np.array(indices)) == pytest.approx(expected)
 
 
 @given(st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=12))
-def test_scores_by_label_are_those_of_scikit_learn(pairs: list[tuple[str, str]]) -> None:
-    gold, said = zip(*pairs, strict=True)
+def test_scores_by_label_equal_those_of_scikit_learn(pairs: list[tuple[str, str]]) -> None:
+    gold, forecast = zip(*pairs, strict=True)
     labels, results = sorted(set(gold)), forecasts(*pairs)
-    expected = precision_recall_fscore_support(gold, said, labels=labels, zero_division=0)
+    expected = precision_recall_fscore_support(gold, forecast, labels=labels, zero_division=0)
     found = {metric.name: metric for metric in class_metrics(labels)}
-    for at, label in enumerate(labels):
+    for index, label in enumerate(labels):
         for name, values in zip(("precision", "recall", "f1"), expected, strict=False):
             metric = found[f"{name}:{label}"]
-            if count(metric, results):  # precision is not known where nothing was forecast
-                assert compute(metric, results) == pytest.approx(100 * values[at])
-        assert count(found[f"recall:{label}"], results) == expected[3][at]
+            if count(metric, results):  # precision has no value if nothing was forecast
+                assert compute(metric, results) == pytest.approx(100 * values[index])
+        assert count(found[f"recall:{label}"], results) == expected[3][index]
 
 
-def test_baselines_use_the_samples_of_accuracy() -> None:
+def test_baselines_are_over_the_samples_of_accuracy() -> None:
     results = forecasts(*[("neutral", "joy")] * 5, *["neutral"], *[("joy", "joy")] * 3, ("fear", "joy"), (None, "joy"))
     found = {metric.name: (compute(metric, results), count(metric, results)) for metric in baseline_metrics(LABELS)}
     prior = 100 * (0.6**2 + 0.3**2 + 0.1**2)
@@ -69,7 +69,7 @@ def test_without_forecasts_there_is_no_accuracy() -> None:
     assert build_confusion([], LABELS) is None
 
 
-def test_the_confusion_counts_what_accuracy_counts() -> None:
+def test_the_confusion_matrix_counts_the_samples_of_accuracy() -> None:
     found = build_confusion(MIXED, LABELS)
     assert found is not None
     assert found.labels == ("neutral", "joy", "sadness", "anger", "fear")

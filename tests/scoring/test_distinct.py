@@ -1,4 +1,4 @@
-"""Distinct-n and its expectation-adjusted form, by hand and against their definitions."""
+"""Distinct-n and its expectation-adjusted form, by hand and by their definitions."""
 
 from math import isnan, nan
 
@@ -27,7 +27,7 @@ def plain(n: int) -> Metric:
     return distinct(n, "whitespace")
 
 
-def test_by_hand() -> None:
+def test_distinct_n_grams_are_counted_over_all_replies() -> None:
     results = replies("so it is", "It is", "no")
     assert compute(plain(1), results) == pytest.approx(100 * 4 / 6)
     assert compute(plain(2), results) == pytest.approx(100 * 2 / 3)
@@ -40,7 +40,7 @@ def test_an_n_gram_never_spans_two_replies() -> None:
     assert isnan(compute(plain(2), replies("a", "b", "c")))
 
 
-def test_tokens_are_those_of_the_package() -> None:
+def test_tokens_equal_those_of_nltk_and_split() -> None:
     for text in TALK:
         assert load_tokenizer("nltk")(text) == tuple(word_tokenize(text.lower(), preserve_line=True))
         assert load_tokenizer("whitespace")(text) == tuple(text.lower().split())
@@ -48,19 +48,19 @@ def test_tokens_are_those_of_the_package() -> None:
 
 
 @given(st.lists(WORDS, min_size=1, max_size=8), st.sampled_from([1, 2]))
-def test_against_the_definition(texts: list[str], n: int) -> None:
+def test_both_forms_follow_their_definition(texts: list[str], n: int) -> None:
     grams = [[tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for w in (text.split() for text in texts)]
-    every = [gram for some in grams for gram in some]
-    corpus = 100 * len(set(every)) / len(every) if every else nan
+    all_grams = [gram for of_reply in grams for gram in of_reply]
+    corpus = 100 * len(set(all_grams)) / len(all_grams) if all_grams else nan
     assert compute(plain(n), replies(*texts)) == pytest.approx(corpus, nan_ok=True)
-    v, c = 50, len(every)
-    expected = 100 * len(set(every)) / (v * (1 - ((v - 1) / v) ** c)) if every else nan
+    v, c = 50, len(all_grams)
+    expected = 100 * len(set(all_grams)) / (v * (1 - ((v - 1) / v) ** c)) if all_grams else nan
     assert compute(adjusted_distinct(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(
         expected, nan_ok=True
     )
 
 
-def test_the_adjusted_form_of_few_tokens_or_a_tiny_vocabulary() -> None:
+def test_the_adjusted_form_is_accurate_for_few_tokens_and_tiny_vocabularies() -> None:
     assert compute(adjusted_distinct(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
     assert compute(adjusted_distinct(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
     small = compute(adjusted_distinct(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))

@@ -1,4 +1,4 @@
-"""Two runs on the same samples: differences, intervals and p."""
+"""Comparisons of two runs on the same samples: differences, intervals and p."""
 
 import random
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Side: TypeAlias = tuple[str | None, str, float]
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample: in dialogue d, its forecast (None: failed) of the gold label joy, its reply, its time."""
+    """A sample of dialogue `d` with the gold label joy. emotion: its forecast; None if it failed."""
 
     d: int
     emotion: str | None
@@ -35,24 +35,24 @@ class Sample:
     seconds: float = 1.0
 
 
-def run_of(samples: Sequence[Sample], start: int = 0) -> RunResults:
-    """Answers called d0/0, d0/1, …, numbered within `samples` from `start`."""
+def make_run(samples: Sequence[Sample], start: int = 0) -> RunResults:
+    """A run with these samples, whose ids are d0/0, d0/1, …, numbered from `start`."""
     results = []
-    for number, one in enumerate(samples, start=start):
-        reply = None if one.emotion is None else one.reply
-        line = result(f"d{one.d}/{number}", reply, one.emotion, gold="joy")
-        results.append(line.model_copy(update={"seconds": one.seconds}))  # numbers that no run has, too
+    for number, sample in enumerate(samples, start=start):
+        reply = None if sample.emotion is None else sample.reply
+        line = result(f"d{sample.d}/{number}", reply, sample.emotion, gold="joy")
+        results.append(line.model_copy(update={"seconds": sample.seconds}))  # does not validate, so any number will do
     return RunResults(Path("run"), make_manifest([]), tuple(results))
 
 
 def compared(
     metric: Metric, a: Sequence[Sample], b: Sequence[Sample], *, draws: int = 200, seed: int = 0
 ) -> MetricComparison:
-    return compare_metric(metric, pair_results([run_of(a)], [run_of(b)]), draws=draws, seed=seed)
+    return compare_metric(metric, pair_results([make_run(a)], [make_run(b)]), draws=draws, seed=seed)
 
 
 def right(pattern: str, *, each: int = 1) -> list[Sample]:
-    """A sample a character: x is right, . wrong, f failed; `each` neighbours share a dialogue."""
+    """A sample per character: x is right, . wrong, f failed. each: the number of neighbours that share a dialogue."""
     meaning = {"x": "joy", ".": "anger", "f": None}
     return [Sample(number // each, meaning[one]) for number, one in enumerate(pattern)]
 
@@ -81,16 +81,16 @@ def test_failed_samples_are_wrong_in_accuracy_and_skipped_elsewhere() -> None:
 
 
 def test_samples_are_paired_by_id() -> None:
-    pairing = pair_results([run_of(right("xxxx"))], [run_of(right("xx"))])
+    pairing = pair_results([make_run(right("xxxx"))], [make_run(right("xx"))])
     assert (len(pairing.a), pairing.a_alone, pairing.b_alone) == (2, 2, 0)
-    pairing = pair_results([run_of(right("xx"))], [run_of(right("xx"), start=5)])
+    pairing = pair_results([make_run(right("xx"))], [make_run(right("xx"), start=5)])
     assert (len(pairing.a), pairing.a_alone, pairing.b_alone) == (0, 2, 2)
-    run = run_of(timed(range(6)))
+    run = make_run(timed(range(6)))
     pairing = pair_results([run], [replace(run, results=run.results[::-1])])
     assert [result.id for result in pairing.a] == [result.id for result in pairing.b]
 
 
-def test_permutation_agrees_with_all_exchanges() -> None:
+def test_a_permutation_test_agrees_with_all_exchanges() -> None:
     a = [1.0, 2.0, 3.5, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 2.0, 3.0]
     b = [2.0, 3.5, 3.0, 2.5, 5.0, 2.5, 4.5, 5.0, 3.0, 1.5, 3.0]
     gaps = np.array(b) - np.array(a)
@@ -105,8 +105,8 @@ def test_permutation_agrees_with_all_exchanges() -> None:
     assert comparison.test == "permutation, all 2048 exchanges of 11 dialogues"
 
 
-def test_dialogues_are_exchanged_whole() -> None:
-    """Ten dialogues of four samples, all of a dialogue alike: McNemar's test would count each sample."""
+def test_dialogues_are_exchanged_as_a_whole() -> None:
+    """There are ten dialogues of four equal samples. McNemar's test would count each sample."""
     a, b = right("xxxx" * 2 + "...." * 8, each=4), right("...." * 2 + "xxxx" * 8, each=4)
     comparison = compared(accuracy(), a, b, draws=1024)
     assert (comparison.n, comparison.dialogues, comparison.a_right, comparison.b_right) == (40, 10, 8, 32)
@@ -114,7 +114,7 @@ def test_dialogues_are_exchanged_whole() -> None:
     assert comparison.test.startswith("permutation")
 
 
-def test_the_interval_and_what_can_be_detected_agree_with_theory() -> None:
+def test_the_interval_and_the_detectable_difference_agree_with_theory() -> None:
     draw = random.Random(5)
     a = [draw.gauss(10, 2) for _ in range(300)]
     b = [one + draw.gauss(0.5, 1) for one in a]
@@ -136,22 +136,22 @@ METRICS: list[Metric] = [accuracy(), distinct(1, tokenizer="whitespace"), SECOND
 @given(RESULTS, st.sampled_from(METRICS))
 def test_exchanging_the_runs_negates_the_difference(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
     a, b = [Sample(d, *side) for d, side, _ in drawn], [Sample(d, *side) for d, _, side in drawn]
-    one, other, alike = (compared(metric, *sides, draws=30) for sides in ((a, b), (b, a), (a, a)))
-    assert (one.n, one.left_out, one.why) == (other.n, other.left_out, other.why)
+    forward, backward, alike = (compared(metric, *sides, draws=30) for sides in ((a, b), (b, a), (a, a)))
+    assert (forward.n, forward.left_out, forward.why) == (backward.n, backward.left_out, backward.why)
     assert (alike.difference, alike.p) == ((0.0, 1.0) if alike.n else (None, None))
-    if one.difference is None:
-        assert one.n == 0
+    if forward.difference is None:
+        assert forward.n == 0
         return
-    assert other.difference == pytest.approx(-one.difference)
-    assert other.p == pytest.approx(one.p or 0)
-    assert (one.a_right, one.b_right) == (other.b_right, other.a_right)
-    if one.interval:
-        assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]))
-        assert one.interval[0] <= one.difference <= one.interval[1]
-    assert 0 < (one.p or 0) <= 1
+    assert backward.difference == pytest.approx(-forward.difference)
+    assert backward.p == pytest.approx(forward.p or 0)
+    assert (forward.a_right, forward.b_right) == (backward.b_right, backward.a_right)
+    if forward.interval:
+        assert backward.interval == pytest.approx((-forward.interval[1], -forward.interval[0]))
+        assert forward.interval[0] <= forward.difference <= forward.interval[1]
+    assert 0 < (forward.p or 0) <= 1
 
 
-def test_the_interval_of_shares_is_newcombe_s() -> None:
+def test_the_interval_of_shares_is_newcombes() -> None:
     """The worked example of his paper's table II: 36, 12, 2, 0."""
     low, high = newcombe(36, 2, 12, 0)
     assert (low, high) == pytest.approx((0.0569, 0.3404), abs=1e-4)

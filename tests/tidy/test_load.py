@@ -1,4 +1,4 @@
-"""`mmerg.load`: the rows of the six tables, and that the documented code works."""
+"""`mmerg.load`: the rows of the six tables, and the documented code."""
 
 import json
 import re
@@ -51,23 +51,23 @@ def rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two scored runs, one with audits, one with log-probabilities."""
+    """Two scored runs: A with audits, B with log-probabilities."""
     folder = tmp_path_factory.mktemp("tidy") / "runs"
     first = planned("a/1", selected_pass=1, passes=2, audit={"mpa": 1, "psp": 0}, excluded={"scene": 2})
-    tries = [
+    attempts = [
         (first, ["psp", PASSED]),
         (planned("b/2", gold="fear", plan="be kind"), ["caef", LOST]),
         (result("a/3", None, gold="fear"), [UNAUDITED]),
         (result("a/4", None), ["mpa"]),
     ]
     others = [result("a/1", "Oh no.", "joy", gold="joy"), result("b/2", "Oh.", "fear", gold="fear")]
-    a = build(folder / "A", tries)
+    a = build(folder / "A", attempts)
     b = build_run(folder / "B", others, logprobs={"a/1": (-0.5, -1.5), "b/2": (-2.0,)})
     assert score([str(a), str(b), "--resamples", "50"]) == 0
     return [a, b]
 
 
-def test_samples_hold_results_and_histories(runs: list[Path]) -> None:
+def test_samples_have_results_and_histories(runs: list[Path]) -> None:
     first, second, third, *_ = rows(mmerg.load(*runs).samples)
     assert first == OF_RUN | {
         **planned("a/1", selected_pass=1, passes=2).model_dump(exclude={"id", "audit", "timing"}),
@@ -94,7 +94,7 @@ def test_samples_can_be_written_as_parquet(runs: list[Path], tmp_path: Path) -> 
     assert pd.read_parquet(tmp_path / "samples.parquet").response.tolist() == ["Oh no.", "Oh."]
 
 
-def test_passes_hold_outputs_and_audits(runs: list[Path]) -> None:
+def test_passes_have_outputs_and_audits(runs: list[Path]) -> None:
     found = {(row["sample"], row["t"]): row for row in rows(mmerg.load(runs[0]).passes)}
     assert {key: row["status"] for key, row in found.items()} == {
         **{("a/1", 0): "audited", ("a/1", 1): "audited", ("b/2", 0): "audited", ("b/2", 1): "lost"},
@@ -115,16 +115,16 @@ def test_passes_hold_outputs_and_audits(runs: list[Path]) -> None:
     assert (found["a/3", 0]["failure"], found["a/3", 0]["failure_text"]) == ("empty", "blank")
 
 
-def test_calls_hold_costs_and_refusals(tmp_path: Path) -> None:
-    mark: dict[str, Any] = {"sample": "a/1", "at": AT, "t": 0, "stage": "sgrg"}
+def test_calls_have_costs_and_refusals(tmp_path: Path) -> None:
+    step: dict[str, Any] = {"sample": "a/1", "at": AT, "t": 0, "stage": "sgrg"}
     excluded = events.Excluded(id="m/1", guard="scene", similarity=0.5, reply="Oh.")
     trace = (
         events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
-        events.Supplied(**mark, symbol="M", content=({"id": "m/2"},), excluded=(excluded,)),
+        events.Supplied(**step, symbol="M", content=({"id": "m/2"},), excluded=(excluded,)),
         make_call("a/1", "{", attempt=0),
-        events.Refused(**mark, attempt=0, failure=Failure.EMPTY, complaint="say more"),
+        events.Refused(**step, attempt=0, failure=Failure.EMPTY, complaint="say more"),
         make_call("a/1", "Oh no.", split_tokens("Oh no.", (-0.5, -1.5)), attempt=1, thinking="hm"),
-        events.Produced(**mark, symbol="R", output="Oh no."),
+        events.Produced(**step, symbol="R", output="Oh no."),
         events.Selected(sample="a/1", at=AT, t=0, ranks={}, ended="no auditor"),
     )
     sample = result("a/1", "Oh no.", "joy")
@@ -164,7 +164,7 @@ def judged(tmp_path: Path) -> Path:
     return run
 
 
-def test_scores_and_verdicts_hold_ratings_by_a_judge(judged: Path) -> None:
+def test_scores_and_verdicts_include_ratings_by_a_judge(judged: Path) -> None:
     tidy = mmerg.load(judged)
     scores = tidy.scores[tidy.scores.judge == "gemma3-12b@likert"].set_index("metric")
     assert (scores.loc["empathy"].value, scores.loc["empathy"].low) == (4.5, 4.3)
@@ -186,7 +186,7 @@ def test_pairwise_verdicts_are_listed_with_run_a(judged: Path) -> None:
     assert verdicts[["judge", "sample", "round", "choice"]].values.tolist() == [
         ["gemma3-12b@pairwise", "a/1", 0, "first"], ["gemma3-12b@pairwise", "a/1", 1, "second"]
     ]  # fmt: skip
-    assert tidy.verdicts.against.isna().sum() == 2  # the ratings
+    assert tidy.verdicts.against.isna().sum() == 2  # single ratings
     assert len(mmerg.load(judged.parent / "B").verdicts) == 0
     file = folder / "judgement.json"
     file.write_text(file.read_text().replace(digest_replies(read_results(judged).values()), "0" * 64))
@@ -202,7 +202,7 @@ def test_runs_that_are_missing_or_not_scored_are_refused(tmp_path: Path) -> None
         _ = mmerg.load(str(run)).scores
 
 
-def test_documented_code(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_documented_code_works(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(runs[0].parents[1])
     found: dict[str, Any] = {}
     for block in BLOCKS:
@@ -224,7 +224,7 @@ def test_every_column_is_documented() -> None:
         assert sorted(names) == sorted({*columns} - {*RUN})
 
 
-def test_the_code_of_the_notebook(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_the_notebook_works(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "runs").mkdir()
     shutil.copytree(runs[0], tmp_path / "runs/demo-merg-smollm2-135m-00000000")
