@@ -134,7 +134,7 @@ def test_processes_that_start_together_share_a_file(path: Path) -> None:
     assert count(path) == 100
 
 
-def torn(path: Path) -> None:
+def write_torn_file(path: Path) -> None:
     with closing(Cache(Scripted(lambda request: "long " * 2000), path)) as cache:
         for number in range(20):
             cache.complete(replace(REQUEST, sampling=Sampling(seed=number)))
@@ -147,7 +147,7 @@ def torn(path: Path) -> None:
     [
         (lambda path: None, "read", "the file does not exist"),
         (lambda path: path.write_text("my notes, " * 200), "on", "not a database"),
-        (torn, "on", "cannot be used"),
+        (write_torn_file, "on", "cannot be used"),
     ],
     ids=["missing", "text", "torn"],
 )

@@ -82,7 +82,7 @@ def backend(host: str, deadlines: Deadlines = PATIENT) -> Backend:
     return OLLAMA.backend(host, deadlines)
 
 
-def failure_of(server: Faulty, *steps: bytes, deadlines: Deadlines = PATIENT) -> CallError:
+def catch_failure(server: Faulty, *steps: bytes, deadlines: Deadlines = PATIENT) -> CallError:
     return OLLAMA.failure(server, *steps, deadlines=deadlines)
 
 
@@ -211,4 +211,4 @@ def test_other_reasons_to_finish_are_read(faulty: Faulty, steps: tuple[bytes, ..
     ids=["error line", "nested error line", "load", "unload", "garbage line", "no object", "wrong type"],
 )
 def test_errors_within_a_stream_are_named(faulty: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:
-    assert failure_of(faulty, *steps).failure is failure
+    assert catch_failure(faulty, *steps).failure is failure

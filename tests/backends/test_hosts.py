@@ -62,7 +62,7 @@ def machines() -> Iterator[Callable[..., Machine]]:
         machine.die()
 
 
-def pool_of(*machines: Machine, model: str = MODEL, clock: Clock | None = None) -> Pool:
+def build_pool(*machines: Machine, model: str = MODEL, clock: Clock | None = None) -> Pool:
     hosts = [
         Host(
             Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK, check_wait=0.01),
@@ -98,7 +98,7 @@ def meet(first: Machine, second: Machine) -> threading.Event:
 def test_each_host_is_used_for_the_model_that_it_holds(machines: Callable[..., Machine]) -> None:
     both, one, other = machines("both", MODEL, OTHER), machines("one"), machines("other", OTHER)
     for model, holders, without in ((MODEL, {"both", "one"}, "other"), (OTHER, {"both", "other"}, "one")):
-        pool = pool_of(both, one, other, model=model)
+        pool = build_pool(both, one, other, model=model)
         assert pool.describe().model == model
         assert pool.list_down().keys() == {without}
         assert served(pool, 8).keys() == holders
@@ -109,7 +109,7 @@ def test_samples_leave_a_host_that_dies_and_use_it_again_once_it_is_back(
     machines: Callable[..., Machine],
 ) -> None:
     alive, dying, clock = machines("alive"), machines("dying"), Clock()
-    pool = pool_of(alive, dying, clock=clock)
+    pool = build_pool(alive, dying, clock=clock)
     pool.describe()
     alive.pause = dying.pause = 0.02
     reached = meet(alive, dying)

@@ -81,7 +81,7 @@ def servers(text: str) -> list[Server]:
     return [Server(name) for name in text]
 
 
-def pool_of(hosts: Sequence[Server], slots: int = 1, clock: Callable[[], float] | None = None) -> Pool:
+def build_pool(hosts: Sequence[Server], slots: int = 1, clock: Callable[[], float] | None = None) -> Pool:
     listed = [Host(server, slots, server.name) for server in hosts]
     return Pool(listed, revive_after=60.0, patience=0.0, clock=clock or Clock())
 
@@ -111,7 +111,7 @@ def test_no_host_is_over_its_slots_and_a_sample_stays_on_its_host() -> None:
 @pytest.mark.parametrize("failure", [Failure(name) for name in HOST_FAILURES])
 def test_a_call_moves_to_another_host_if_its_host_dies_and_stays_there(failure: Failure) -> None:
     a, b = servers("ab")
-    pool = pool_of([a, b])
+    pool = build_pool([a, b])
     pool.describe()
     with pool.lease() as backend:
         assert say(backend) == "a"
@@ -126,7 +126,7 @@ def test_a_call_moves_to_another_host_if_its_host_dies_and_stays_there(failure: 
 @pytest.mark.parametrize("failure", OTHERS)
 def test_other_failures_fail_only_the_sample(failure: Failure) -> None:
     a, b = servers("ab")
-    pool = pool_of([a, b])
+    pool = build_pool([a, b])
     a.failure = failure
     with pool.lease() as backend, pytest.raises(CallError, match="a is gone"):
         say(backend)
@@ -136,7 +136,7 @@ def test_other_failures_fail_only_the_sample(failure: Failure) -> None:
 def test_a_host_that_comes_back_with_another_engine_is_not_used() -> None:
     a, b = servers("ab")
     clock = Clock()
-    pool = pool_of([a, b], clock=clock)
+    pool = build_pool([a, b], clock=clock)
     a.failure = Failure.UNREACHABLE
     pool.describe()
     a.failure, a.engine = None, OTHER
@@ -152,7 +152,7 @@ def test_a_host_that_comes_back_with_another_engine_is_not_used() -> None:
 
 def test_the_run_ends_if_every_host_lost_the_model() -> None:
     a, b = servers("ab")
-    pool = pool_of([a, b])
+    pool = build_pool([a, b])
     engine = pool.describe()
     a.failure = b.failure = Failure.MODEL_NOT_FOUND
     with pool.lease() as backend, pytest.raises(ConfigError) as caught:
@@ -253,7 +253,7 @@ def test_an_unreachable_call_fails_alone_if_its_host_is_up() -> None:
 @pytest.mark.parametrize("failure", [Failure.RUNNER_CRASH, Failure.TIMEOUT])
 def test_a_call_that_fails_on_hosts_that_are_up_fails_alone(failure: Failure) -> None:
     hosts = servers("ab")
-    pool = pool_of(hosts)
+    pool = build_pool(hosts)
     pool.describe()
     for server in hosts:
         server.failing = failure
@@ -271,7 +271,7 @@ def test_hosts_with_different_engines_are_named() -> None:
     b.engine = OTHER
     d.engine = ENGINE.model_copy(update={"digest": "f" * 64})
     with pytest.raises(ConfigError) as caught:
-        pool_of([a, b, c, d]).describe()
+        build_pool([a, b, c, d]).describe()
     assert "b: scripted 2" in caught.value.where
     assert f"d: scripted 1, script {'f' * 12}" in caught.value.where
     assert "c:" not in caught.value.where

@@ -44,23 +44,23 @@ def kept(faulty: Faulty) -> Faulty:
     return faulty
 
 
-def lines_of(http: Http, most: int = 2**26) -> list[bytes]:
-    with http.post("/api/chat", {}, most) as response:
+def request_lines(http: Http, max_bytes: int = 2**26) -> list[bytes]:
+    with http.post("/api/chat", {}, max_bytes) as response:
         return list(read_lines(response))
 
 
-def used(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
+def connect_once(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
     """A client with a kept connection, which has served a request."""
     http = Http(server.host, OLLAMA, PATIENT)
     server.respond_once(stream(b"warm\n"))
-    assert lines_of(http) == [b"warm"]
+    assert request_lines(http) == [b"warm"]
     http.deadlines = deadlines
     return http
 
 
-def failure_of(http: Http, most: int = 2**26) -> CallError:
+def catch_failure(http: Http, max_bytes: int = 2**26) -> CallError:
     with closing(http), pytest.raises(CallError) as caught:
-        lines_of(http, most)
+        request_lines(http, max_bytes)
     assert caught.value.where == http.host
     assert caught.value.hint
     return caught.value
@@ -108,10 +108,10 @@ def test_a_reply_is_valid_though_its_stream_does_not_end(kept: Faulty) -> None:
     ],
 )  # fmt: skip
 def test_each_fault_raises_its_failure(kept: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:
-    http = used(kept, SILENT if HANG in steps else PATIENT)
+    http = connect_once(kept, SILENT if HANG in steps else PATIENT)
     kept.respond(*steps)
     before = len(kept.requests)
-    error = failure_of(http)
+    error = catch_failure(http)
     assert error.failure is failure
     phase = "stall" if b"a\n" in b"".join(steps) else "first_token"
     assert failure is not Failure.TIMEOUT or f"the {phase} deadline of 0.1 s" in error.what
@@ -131,10 +131,10 @@ def test_each_fault_raises_its_failure(kept: Faulty, steps: tuple[bytes, ...], f
     ids=["head", "100 Continue", "blank lines", "a chunk's size"],
 )
 def test_a_dripping_server_does_not_outlast_the_deadline(kept: Faulty, start: bytes, drip: bytes) -> None:
-    http = used(kept, DRIPPING)
+    http = connect_once(kept, DRIPPING)
     kept.drip, kept.drip_seconds = drip, 0.01
     kept.respond(start, DRIP)
-    error = failure_of(http)
+    error = catch_failure(http)
     assert error.failure in {Failure.TIMEOUT, Failure.SERVER_ERROR}
     assert error.failure is Failure.TIMEOUT or drip == b"0", "a size of too many digits is no size"
 
@@ -144,12 +144,12 @@ def test_a_dripping_server_does_not_outlast_the_deadline(kept: Faulty, start: by
 def test_closing_or_cancelling_ends_a_request(
     kept: Faulty, steps: tuple[bytes, ...], by: str, in_thread: InThread
 ) -> None:
-    http, token = used(kept, Deadlines()), CancelToken()
+    http, token = connect_once(kept, Deadlines()), CancelToken()
     kept.respond(*steps)
 
     def call() -> object:
         with token.scope():
-            return lines_of(http)
+            return request_lines(http)
 
     result = in_thread(call)
     kept.reached_hang.wait()
@@ -159,26 +159,26 @@ def test_closing_or_cancelling_ends_a_request(
     assert caught.value.failure is Failure.INTERRUPTED
     http.close()
     with pytest.raises(CallError) as later:
-        lines_of(http)
+        request_lines(http)
     assert later.value.failure is Failure.INTERRUPTED
 
 
 def test_a_kept_connection_that_turns_out_dead_is_replaced_once(kept: Faulty) -> None:
-    http = used(kept)
+    http = connect_once(kept)
     kept.respond_once(CLOSE)
     kept.respond(stream(b"a\n"))
-    assert lines_of(http) == [b"a"]
+    assert request_lines(http) == [b"a"]
     kept.respond(CLOSE)
-    assert failure_of(http).failure is Failure.RUNNER_CRASH
+    assert catch_failure(http).failure is Failure.RUNNER_CRASH
     assert (kept.connections, len(kept.requests)) == (3, 5)
 
 
 def test_a_second_response_is_not_the_reply_to_the_next_request(kept: Faulty) -> None:
     kept.respond(stream(b"one\n") + stream(b"of another request\n"))
     with closing(Http(kept.host, OLLAMA, PATIENT)) as http:
-        assert lines_of(http) == [b"one"]
+        assert request_lines(http) == [b"one"]
         kept.respond(stream(b"two\n"))
-        assert [lines_of(http) for _ in range(3)] == [[b"two"]] * 3
+        assert [request_lines(http) for _ in range(3)] == [[b"two"]] * 3
 
 
 # Limits
@@ -197,7 +197,7 @@ def test_a_second_response_is_not_the_reply_to_the_next_request(kept: Faulty) ->
 def test_a_flood_is_cut_off(kept: Faulty, start: bytes, drip: bytes, room: int) -> None:
     kept.drip, kept.drip_seconds = drip, 0.0
     kept.respond(start, DRIP)
-    assert failure_of(Http(kept.host, OLLAMA), room).failure is Failure.SERVER_ERROR
+    assert catch_failure(Http(kept.host, OLLAMA), room).failure is Failure.SERVER_ERROR
 
 
 def test_the_size_limit_of_a_reply_grows_with_its_tokens(kept: Faulty) -> None:

@@ -73,7 +73,7 @@ def picture(seed: int) -> Image:
     return Image(hashlib.sha256(data).hexdigest(), data)
 
 
-def failure_of(backend: Ollama, request: Request) -> CallError:
+def catch_failure(backend: Ollama, request: Request) -> CallError:
     with pytest.raises(CallError) as caught:
         backend.complete(request)
     return caught.value
@@ -154,7 +154,7 @@ def test_images_are_sent_in_order(vision: Ollama) -> None:
 
 
 def test_a_too_long_prompt_is_refused(text: Ollama) -> None:
-    error = failure_of(text, ask("word " * 5000))
+    error = catch_failure(text, ask("word " * 5000))
     assert error.failure is Failure.CONTEXT_OVERFLOW
     assert "num_ctx" in error.hint
 
@@ -238,7 +238,7 @@ def test_a_runner_and_its_server_are_killed_during_a_reply(tmp_path: Path) -> No
     finally:
         server.kill()
     assert caught.value.failure is Failure.RUNNER_CRASH
-    assert failure_of(backend, ask("Hello")).failure is Failure.UNREACHABLE
+    assert catch_failure(backend, ask("Hello")).failure is Failure.UNREACHABLE
 
 
 def children(pid: int) -> list[int]:

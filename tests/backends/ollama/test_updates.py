@@ -19,7 +19,7 @@ def request(text: str) -> Request:
     return Request((Message("user", text),), Sampling())
 
 
-def pool_of(server: Faulty, folder: Path) -> Pool:
+def build_pool(server: Faulty, folder: Path) -> Pool:
     """Cache, retries and adapter, as in a run."""
     adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512})
     return Pool([Host(Cache(adapter, folder / "replies.sqlite"), 2, server.host)], attempts=1)
@@ -42,7 +42,7 @@ def pool_of(server: Faulty, folder: Path) -> Pool:
 def test_a_host_that_was_updated_while_down_is_not_used(
     faulty: Faulty, tmp_path: Path, path: str, answer: object, says: str
 ) -> None:
-    pool = pool_of(faulty, tmp_path)
+    pool = build_pool(faulty, tmp_path)
     pool.describe()
     with pool.lease() as backend, pool.lease() as neighbour:
         faulty.respond(CRASH)
@@ -58,7 +58,7 @@ def test_a_host_that_was_updated_while_down_is_not_used(
     pool.close()
 
 
-def described(server: Faulty) -> Ollama:
+def describe_adapter(server: Faulty) -> Ollama:
     adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512}, check_wait=0.01)
     adapter.describe()
     server.respond(stream(line("hi"), LAST))
@@ -68,7 +68,7 @@ def described(server: Faulty) -> Ollama:
 
 def test_a_changed_host_gives_no_reply_even_if_it_is_described_again(faulty: Faulty) -> None:
     """Another sample's call may wait for its next try while the host is described again."""
-    adapter = described(faulty)
+    adapter = describe_adapter(faulty)
     adapter.complete(request("one"))
     faulty.respond(json_response({"version": "0.25.0"}), path="/api/version")
     assert adapter.describe().version == "0.25.0"
@@ -89,7 +89,7 @@ def test_a_changed_host_gives_no_reply_even_if_it_is_described_again(faulty: Fau
 def test_a_reply_is_refused_if_the_host_does_not_say_what_it_serves(
     faulty: Faulty, path: str, answer: bytes, failure: Failure
 ) -> None:
-    adapter = described(faulty)
+    adapter = describe_adapter(faulty)
     faulty.respond(answer, path=path)
     with pytest.raises(CallError) as caught:
         adapter.complete(request("one"))

@@ -18,7 +18,7 @@ CHAT = "/v1/chat/completions"
 HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8), logprobs=True)
 
 
-def served(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
+def build_backend(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
     for path, answer in DESCRIPTIONS[dialect].items():
         server.respond(json_response(answer), path=path)
     server.respond(json_response(completion("Hi")), path=CHAT)
@@ -30,21 +30,21 @@ def served(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
     [("vllm", "0.32.0", False), ("sglang", "0.5.9", True)],
 )
 def test_descriptions_are_read(faulty: Faulty, dialect: str, version: str, vision: bool) -> None:
-    engine = served(faulty, dialect).describe()
+    engine = build_backend(faulty, dialect).describe()
     assert (engine.version, engine.context_length, engine.vision) == (version, 2048, vision)
     assert engine.load["dialect"] == dialect
 
 
 @pytest.mark.parametrize(("seven_more", "vision"), [(True, True), (False, False)])
 def test_vision_is_tried_once_if_it_is_not_described(faulty: Faulty, seven_more: bool, vision: bool) -> None:
-    backend = served(faulty, "vllm")
+    backend = build_backend(faulty, "vllm")
     faulty.respond_once(json_response(completion("a")), path=CHAT)
     faulty.respond_once(json_response(completion("a") | {"usage": {"prompt_tokens": 7 + 7 * seven_more}}), path=CHAT)
     assert [backend.describe().vision, backend.describe().vision] == [vision] * 2
     assert len(faulty.bodies(CHAT)) == 2
 
 
-def changed(server: Faulty, dialect: str, was: str, now: str) -> None:
+def change_description(server: Faulty, dialect: str, was: str, now: str) -> None:
     """Replaces `was` by `now` in the server's descriptions."""
     for path, answer in DESCRIPTIONS[dialect].items():
         server.respond(json_response(json.loads(json.dumps(answer).replace(was, now))), path=path)
@@ -59,9 +59,9 @@ def changed(server: Faulty, dialect: str, was: str, now: str) -> None:
     ],
 )
 def test_changes_without_effect_on_replies_keep_the_engine(faulty: Faulty, dialect: str, was: str, now: str) -> None:
-    backend = served(faulty, dialect)
+    backend = build_backend(faulty, dialect)
     before = backend.describe()
-    changed(faulty, dialect, was, now)
+    change_description(faulty, dialect, was, now)
     assert backend.describe() == before
     assert backend.complete(HELLO).text == "Hi"
 
@@ -75,16 +75,16 @@ def test_changes_without_effect_on_replies_keep_the_engine(faulty: Faulty, diale
     ],
 )
 def test_a_host_that_has_changed_gives_no_reply(faulty: Faulty, dialect: str, was: str, now: str) -> None:
-    backend = served(faulty, dialect)
+    backend = build_backend(faulty, dialect)
     backend.describe()
-    changed(faulty, dialect, was, now)
+    change_description(faulty, dialect, was, now)
     with pytest.raises(CallError, match="another engine") as caught:
         backend.complete(HELLO)
     assert caught.value.failure is Failure.MODEL_NOT_FOUND
 
 
 def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
-    backend = served(faulty, "vllm")
+    backend = build_backend(faulty, "vllm")
     faulty.respond(json_response(RECORDED["vllm"]["reply"]), path=CHAT)
     reply, several = backend.complete(HELLO), backend.complete(replace(HELLO, alternatives=2))
     assert (reply.text, reply.finish, reply.thinking) == ("Hello!", Finish.LENGTH, "")
@@ -124,7 +124,7 @@ OF_PROMPT: dict[str, dict[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("dialect", OF_PROMPT)
 def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty: Faulty, dialect: str) -> None:
-    backend = served(faulty, dialect)
+    backend = build_backend(faulty, dialect)
     for path, answer in OF_PROMPT[dialect].items():
         faulty.respond(json_response(answer), path=path)
     reply = backend.complete(build_likelihood_request(HELLO.messages, "Hi there"))
@@ -146,7 +146,7 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
 def test_thinking_is_read(faulty: Faulty, name: str) -> None:
-    backend = served(faulty, "vllm")
+    backend = build_backend(faulty, "vllm")
     faulty.respond(json_response(completion("Hi", **{name: "hm"})), path=CHAT)
     reply = backend.complete(HELLO)
     assert (reply.text, reply.thinking) == ("Hi", "hm")
@@ -156,7 +156,7 @@ def test_thinking_is_read(faulty: Faulty, name: str) -> None:
     ("details", "reused"), [(None, None), ({}, None), ({"cached_tokens": 0}, 0), ({"cached_tokens": 5}, 5)]
 )
 def test_cached_tokens_are_read(faulty: Faulty, details: object, reused: int | None) -> None:
-    backend = served(faulty, "vllm")
+    backend = build_backend(faulty, "vllm")
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
     faulty.respond(json_response(completion("Hi") | {"usage": usage}), path=CHAT)
     assert backend.complete(HELLO).reused_tokens == reused
@@ -167,7 +167,7 @@ def test_cached_tokens_are_read(faulty: Faulty, details: object, reused: int | N
     [("stop", Finish.STOP), ("length", Finish.LENGTH), ("abort", Finish.ABORT), (None, Finish.ABORT)],
 )
 def test_reasons_to_finish_are_read(faulty: Faulty, reason: str | None, finish: Finish) -> None:
-    backend = served(faulty, "sglang")
+    backend = build_backend(faulty, "sglang")
     faulty.respond(json_response(completion(None, reason)), path=CHAT)  # type: ignore[arg-type]
     reply = backend.complete(HELLO)
     assert (reply.text, reply.finish) == ("", finish)
