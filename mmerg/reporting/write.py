@@ -25,27 +25,29 @@ def write_report(paths: Sequence[Path], out: Path) -> Path:
     have one name, or if `out` cannot be written or holds files that do not belong to a report."""
     read_run_refs(paths)
     several = len(paths) > 1
-    places = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}
+    by_prefix = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}
     with report_folder(out) as folder:
         for name in ASSETS:
             folder.write(f"assets/{name}", read_asset(name))
-        for prefix, run in places.items():
-            run.write(folder, prefix, {place: other for place, other in places.items() if other is not run})
+        for prefix, run in by_prefix.items():
+            run.write(
+                folder, prefix, {other_prefix: other for other_prefix, other in by_prefix.items() if other is not run}
+            )
         if several:
-            _write_comparison(folder, places)
+            _write_comparison(folder, by_prefix)
     return out / "index.html"
 
 
-def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None:
+def _write_comparison(folder: ReportFolder, by_prefix: dict[str, RunPages]) -> None:
     """Writes the first pages of several runs: how they differ in settings, scores and each sample. Paired tests compare
     each run with the first one, by the defaults of `mmerg compare`. If runs cannot be compared, the page says why."""
-    runs = list(places.values())
+    runs = list(by_prefix.values())
     refs = [run.ref for run in runs]
     for run, label in zip(runs, label_runs(refs), strict=True):
         run.label = label
     rows = compare_samples([run.results for run in runs])
     values: dict[str, object] = {
-        "runs": list(places.items()),
+        "runs": list(by_prefix.items()),
         "outcomes": list_outcomes({name for run in runs for name in run.outcomes}),
         "rows": rows,
         "changes": {name: (meaning, sum(getattr(row, name) for row in rows)) for name, meaning in CHANGES.items()},
