@@ -184,7 +184,7 @@ def test_many_clients_get_their_own_replies_before_and_after_the_model_server_di
             assert (whole.status_code, whole.json()["error"]["type"]) == (503, "server_error")
             streamed = server.client.post("/v1/chat/completions", json={**BODY, "stream": True})
             for refused in (whole, streamed):
-                assert "no host has answered" in refused.text
+                assert "no host has responded" in refused.text
                 assert "start the model's server, then try again" in refused.text
             with scripted_ollama(answer=answer, models=("m",), port=int(first.url.rpartition(":")[2])):
                 assert list(clients.map(lambda text: _get_reply(server, text), texts)) == [
