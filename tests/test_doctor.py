@@ -27,7 +27,7 @@ Answer = Callable[[dict[str, Any]], str]
 
 
 def good(body: dict[str, Any]) -> str:
-    """Looks at the images and follows the schema."""
+    """A reply that depends on the images, and follows the schema."""
     images = body["messages"][0].get("images", [])
     if "format" in body:
         return json.dumps({"a_steps": [3, 5], "b_mood": "calm"})
@@ -38,7 +38,7 @@ def good(body: dict[str, Any]) -> str:
 
 
 class Doctor:
-    """Runs the doctor in this process; `marks` is the mark of each check, `text` its output."""
+    """Runs the doctor in this process. marks: the mark of each check. text: the output."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
@@ -49,11 +49,11 @@ class Doctor:
         config = compose_config("backbone=qwen2.5vl-7b", f"backend.hosts=[{url}]", *settings, name="doctor")
         code = run_command(lambda: examine(parse(config, DoctorSettings)))
         self.text = "".join(self.capsys.readouterr())
-        self.marks = marks(self.text)
+        self.marks = read_marks(self.text)
         return code
 
 
-def marks(text: str) -> dict[str, str]:
+def read_marks(text: str) -> dict[str, str]:
     lines = [line.strip() for line in text.splitlines() if line.startswith("  ") and line.strip()[0] in "✓✗?"]
     return {line[2 : line.index(":")]: line[0] for line in lines}
 
@@ -63,7 +63,7 @@ def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
     return Doctor(capsys)
 
 
-ALL_WELL = {
+ALL_OK = {
     **dict.fromkeys(("server", "model", "context", "reply", "speed", "schema", "logprobs", "seeds"), "✓"),
     **dict.fromkeys(("frame", "two images", "parallel"), "✓"),
     "memory": "✓",
@@ -71,20 +71,20 @@ ALL_WELL = {
 }
 
 
-def test_all_is_well(doctor: Doctor) -> None:
+def test_a_good_server_passes_all_checks(doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url) == 0
-    assert doctor.marks == ALL_WELL
+    assert doctor.marks == ALL_OK
     assert doctor.text.splitlines()[1] == f"{server.url}, backbone qwen2.5vl-7b"
     assert doctor.text.splitlines()[-1] == "nothing failed"
     assert "ollama 0.24.0" in doctor.text
     assert "num_ctx 16384 of 32768 tokens" in doctor.text
 
 
-def test_a_context_that_is_too_long_and_frames_in_one_grid(doctor: Doctor) -> None:
+def test_a_context_over_the_limit_of_the_model_fails(doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url, "backbone.load.num_ctx=65536", "backbone.max_images=1") == 1
-    assert doctor.marks == {name: mark for name, mark in ALL_WELL.items() if name != "two images"} | {"context": "✗"}
+    assert doctor.marks == {name: mark for name, mark in ALL_OK.items() if name != "two images"} | {"context": "✗"}
     assert "set backbone.load.num_ctx=32768" in doctor.text
     assert "a frame of 1344x1008 px takes 432 tokens" in doctor.text
     assert doctor.text.splitlines()[-1] == "1 check failed"
@@ -93,25 +93,27 @@ def test_a_context_that_is_too_long_and_frames_in_one_grid(doctor: Doctor) -> No
 def test_a_model_without_vision_gets_no_image(doctor: Doctor) -> None:
     with scripted_ollama(answer=good, capabilities=("completion",)) as server:
         assert doctor(server.url) == 0
-    assert set(ALL_WELL) - set(doctor.marks) == {"frame", "two images"}
+    assert set(ALL_OK) - set(doctor.marks) == {"frame", "two images"}
     assert doctor.marks["vision"] == "✓"
 
 
 def test_contamination_needs_a_dataset(doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url, "contamination=true") == 0
-        done = command("backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", "dataset=demo", "contamination=true")
-    assert doctor.marks == ALL_WELL | {"contamination": "?"}
+        done = run_command_line(
+            "backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", "dataset=demo", "contamination=true"
+        )
+    assert doctor.marks == ALL_OK | {"contamination": "?"}
     assert "contamination needs a dataset: add dataset=meld dataset.root=~/MELD" in doctor.text
     assert "? contamination: demo dialogues has 9 lines" in done.stdout, done.stderr
 
 
-def test_a_host_that_cannot_be_used_does_not_hide_the_next(doctor: Doctor) -> None:
+def test_other_hosts_are_checked_after_an_unusable_one(doctor: Doctor) -> None:
     with faulty_server() as other, scripted_ollama(answer=good) as server:
         assert doctor(f"http://127.0.0.1:9,{other.host},{server.url}") == 1
     first, _, rest = doctor.text.partition(other.host)
     second, _, third = rest.partition(server.url)
-    assert (marks(first), marks(second), marks(third)) == ({"server": "✗"}, {"model": "✗"}, ALL_WELL)
+    assert (read_marks(first), read_marks(second), read_marks(third)) == ({"server": "✗"}, {"model": "✗"}, ALL_OK)
     assert "ollama serve" in first
     assert "ollama pull qwen2.5vl:7b" in second
     assert doctor.text.splitlines()[-1] == "2 checks failed"
@@ -126,7 +128,7 @@ def test_hosts_that_are_all_down_are_each_named_once(doctor: Doctor) -> None:
 M = ("backbone.model=m", "backbone.load.num_ctx=512")  # the model of `faulty_server`
 
 
-def test_a_server_without_log_probabilities_whose_words_steer_the_terminal(doctor: Doctor) -> None:
+def test_a_server_without_log_probabilities_fails_and_its_text_is_escaped(doctor: Doctor) -> None:
     with faulty_server() as server:
         server.respond(stream(line("\x1b[2J[/red]"), LAST))
         assert doctor(server.host, *M) == 1
@@ -136,7 +138,7 @@ def test_a_server_without_log_probabilities_whose_words_steer_the_terminal(docto
     assert "[/red]" in doctor.text
 
 
-def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
+def test_failed_calls_are_failed_checks(doctor: Doctor) -> None:
     failed = json_response({"error": "CUDA error: out of memory"}, "500 Internal Server Error")
     with faulty_server() as server:
         server.respond(failed)
@@ -147,7 +149,7 @@ def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
     assert "oom: " in doctor.text
 
 
-def test_a_model_that_cannot_be_loaded_costs_one_call(doctor: Doctor) -> None:
+def test_a_model_that_cannot_be_loaded_gets_one_call(doctor: Doctor) -> None:
     what = (
         "llama-server process has terminated: exit status 1: error loading model: unknown model architecture: 'mllama'"
     )
@@ -169,13 +171,13 @@ def test_a_model_that_cannot_be_loaded_costs_one_call(doctor: Doctor) -> None:
         (("+backbone.load.heat=1",), "unknown load option: heat"),
     ],
 )
-def test_settings_that_are_refused(settings: tuple[str, ...], message: str, doctor: Doctor) -> None:
+def test_wrong_settings_are_refused(settings: tuple[str, ...], message: str, doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url, *settings) == 2
     assert message in doctor.text
 
 
-def command(*settings: str) -> subprocess.CompletedProcess[str]:
+def run_command_line(*settings: str) -> subprocess.CompletedProcess[str]:
     return in_process([sys.executable, "-m", "mmerg.doctor", *settings])
 
 
@@ -183,11 +185,11 @@ SMALL = ("backbone.load.num_ctx=4096", "+backbone.load.num_thread=1")
 
 
 def test_a_real_text_model(each_ollama: Server) -> None:
-    done = command(
+    done = run_command_line(
         "backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", f"backend.hosts=[{each_ollama.host}]", *SMALL
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    checks = marks(done.stdout)
+    checks = read_marks(done.stdout)
     well = ("server", "model", "context", "vision", "reply", "schema", "logprobs", "likelihood")
     assert {name: checks[name] for name in well} == dict.fromkeys(well, "✓")
     assert "context 4096 as loaded" in done.stdout
@@ -195,9 +197,9 @@ def test_a_real_text_model(each_ollama: Server) -> None:
 
 def test_a_real_vision_model(each_ollama: Server) -> None:
     settings = (f"backbone.model={VISION_MODEL}", f"backend.hosts=[{each_ollama.host}]", *SMALL)
-    done = command("backbone=qwen2.5vl-7b", *settings)
+    done = run_command_line("backbone=qwen2.5vl-7b", *settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    checks = marks(done.stdout)
+    checks = read_marks(done.stdout)
     names = ("schema", "logprobs", "two images", "parallel")
     assert {name: checks[name] for name in names} == dict.fromkeys(names, "✓")
 

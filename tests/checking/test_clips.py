@@ -14,7 +14,13 @@ from tests.frames.clips import numbered
 def test_the_clips_of_the_last_turns_are_examined(tmp_path: Path) -> None:
     clip, text = numbered(tmp_path / "clip.mp4", 50), tmp_path / "text.mp4"
     text.write_bytes(b"no film " * 99)
-    clips = [Clip(tmp_path / "ignored.mp4"), Clip(clip), Clip(text), Clip(clip, 3.0, 4.0), Clip(tmp_path / "gone.mp4")]
+    clips = [
+        Clip(tmp_path / "ignored.mp4"),
+        Clip(clip),
+        Clip(text),
+        Clip(clip, 3.0, 4.0),
+        Clip(tmp_path / "missing.mp4"),
+    ]
     turns = tuple(Turn("Ana", "Words.", clip=clip) for clip in (*clips, None))
     corpus = Corpus("mine", "all", (), (Dialogue("d", turns),), "0")
     steps: list[tuple[int, int]] = []

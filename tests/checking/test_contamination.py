@@ -1,4 +1,4 @@
-"""The probe on models that know lines, guess from the scene, or do neither."""
+"""The check of contamination on models that know lines, guess them from the scene, or do neither."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -11,19 +11,23 @@ from mmerg.backends.protocol import Finish, Reply, Request
 from mmerg.checking.contamination import check_contamination
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 
-FIRST, SECOND = (
-    [" ".join(wrap(sha256(f"{i} {half}".encode()).hexdigest()[:30], 5)) for i in range(10)] for half in "ab"
-)
+
+def random_words(key: str) -> str:
+    return " ".join(wrap(sha256(key.encode()).hexdigest()[:30], 5))
+
+
+FIRST = [random_words(f"{number} a") for number in range(10)]
+SECOND = [random_words(f"{number} b") for number in range(10)]
 
 
 def corpus(lines: int) -> Corpus:
-    turns = [(Turn("A", f"Scene {i}"), Turn("B", f"{FIRST[i]} {SECOND[i]}")) for i in range(lines)]
-    dialogues = tuple(Dialogue(f"d{i}", both) for i, both in enumerate(turns))
+    turns = [(Turn("A", f"Scene {n}"), Turn("B", f"{FIRST[n]} {SECOND[n]}")) for n in range(lines)]
+    dialogues = tuple(Dialogue(f"d{number}", pair) for number, pair in enumerate(turns))
     return Corpus(name="meld", split="test", labels=("joy",), fingerprint="f", dialogues=dialogues)
 
 
-class Scripted(Dry):
-    """A backend whose replies follow from a prompt's last two lines: the scene and the start of a line."""
+class ScriptedReplies(Dry):
+    """A backend that replies to the last two lines of a prompt: the scene, and the first half of a line."""
 
     def __init__(self, answer: Callable[[str, str], str]) -> None:
         super().__init__()
@@ -35,7 +39,7 @@ class Scripted(Dry):
 
 
 def by_heart(_: str, start: str) -> str:
-    """In capitals, and continues."""
+    """The second half in capitals, and more text."""
     return f"{SECOND[FIRST.index(start.removeprefix('B: '))].upper()}, and so on!\n\nA: That is it."
 
 
@@ -44,7 +48,7 @@ def whole(_: str, start: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "told"),
+    ("answer", "status", "message"),
     [
         (by_heart, "open", "10 of 10 lines of meld test, and 0 of 10 mixed up: the model knows lines by heart"),
         (whole, "open", "10 of 10 lines of meld test, and 0 of 10 mixed up: the model knows lines by heart"),
@@ -52,16 +56,16 @@ def whole(_: str, start: str) -> str:
         (lambda *_: "I do not know.", "ok", "0 of 10 lines of meld test, and 0 of 10 mixed up: no sign"),
     ],
 )
-def test_lines_that_are_recited(answer: Callable[[str, str], str], status: str, told: str) -> None:
-    found = check_contamination(Scripted(answer), corpus(10))
+def test_recited_lines_are_counted(answer: Callable[[str, str], str], status: str, message: str) -> None:
+    found = check_contamination(ScriptedReplies(answer), corpus(10))
     assert found[0] == status
-    assert found[1].startswith(f"recited {told}")
+    assert found[1].startswith(f"recited {message}")
 
 
 def test_blank_replies_show_nothing() -> None:
-    assert check_contamination(Scripted(lambda *_: " "), corpus(10))[1].startswith("20 of 20 replies were blank")
+    assert check_contamination(ScriptedReplies(lambda *_: " "), corpus(10))[1].startswith("20 of 20 replies were blank")
 
 
 def test_a_corpus_with_few_lines_shows_nothing() -> None:
-    told = "meld test has 9 lines of 12 words or more after a first turn; 10 are needed"
-    assert check_contamination(Dry(), corpus(9)) == ("open", told)
+    message = "meld test has 9 lines of 12 words or more after a first turn; 10 are needed"
+    assert check_contamination(Dry(), corpus(9)) == ("open", message)

@@ -1,4 +1,4 @@
-"""The doctor's probes on scripted models, each with one fault."""
+"""The checks of the doctor on scripted models, each with one fault."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ from mmerg.checking.at_once import GROUPS, MAX_DISTINCT, check_parallel, compare
 from tests.backends.conftest import faulty_server, json_response
 
 Answer = Callable[[Request], str]
-PROBES: dict[str, Callable[[Backend], probes.Finding]] = {
+CHECKS: dict[str, Callable[[Backend], probes.Finding]] = {
     "reply": probes.check_reply,
     "schema": probes.check_schema,
     "logprobs": probes.check_logprobs,
@@ -39,14 +39,14 @@ def bad_schema(request: Request) -> str:
     return '{"a_steps": [1, 2, 3], "b_mood": "fine"}' if request.schema else good(request)
 
 
-def sorts(request: Request) -> str:
+def sorts_fields(request: Request) -> str:
     """The server's grammar sorts fields by name, as in Ollama 0.34."""
     return (
         json.dumps(build_smallest(json.loads(request.schema), 0), sort_keys=True) if request.schema else good(request)
     )
 
 
-def reverses(request: Request) -> str:
+def reverses_fields(request: Request) -> str:
     """The server's grammar has another order: a verdict would come before its reason."""
     return '{"b_mood": "calm", "a_steps": [3, 5]}' if request.schema else good(request)
 
@@ -93,8 +93,8 @@ def unseeded(request: Request) -> str:
 FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (good, {}, "fields in order"),
     (bad_schema, {"schema": "failed"}, "use a server that enforces JSON schemas"),
-    (sorts, {}, "fields in order"),
-    (reverses, {"schema": "failed"}, "use a server that enforces JSON schemas"),
+    (sorts_fields, {}, "fields in order"),
+    (reverses_fields, {"schema": "failed"}, "use a server that enforces JSON schemas"),
     (prose, {"schema": "failed"}, "Here is what I think"),
     (whitespace, {"schema": "failed"}, "disallow whitespace in JSON"),
     (blank, {"reply": "failed", "logprobs": "failed", "seeds": "open", "two images": "open"}, "the reply is blank"),
@@ -108,9 +108,9 @@ FAULTS: list[tuple[Answer, dict[str, str], str]] = [
 
 
 @pytest.mark.parametrize(("answer", "differs", "message"), FAULTS, ids=[case[0].__name__ for case in FAULTS])
-def test_a_model_with_a_fault(answer: Answer, differs: dict[str, str], message: str) -> None:
-    findings = {name: probe(Scripted(answer)) for name, probe in PROBES.items()}
-    assert {name: status for name, (status, _) in findings.items()} == dict.fromkeys(PROBES, "ok") | differs
+def test_each_fault_is_found(answer: Answer, differs: dict[str, str], message: str) -> None:
+    findings = {name: check(Scripted(answer)) for name, check in CHECKS.items()}
+    assert {name: status for name, (status, _) in findings.items()} == dict.fromkeys(CHECKS, "ok") | differs
     assert message in " ".join(text for _, text in findings.values())
 
 
@@ -119,21 +119,21 @@ def test_seeds_must_act_if_the_backbone_samples() -> None:
     assert (status, "the backbone's temperature is 0.5" in text) == ("failed", True)
 
 
-def frame(tokens: int, architecture: str, version: str) -> probes.Finding:
+def check_frame(tokens: int, architecture: str, version: str) -> probes.Finding:
     engine = ENGINE.model_copy(update={"backend": "ollama", "version": version})
     return probes.check_frame_tokens(tokens, 672, 504, architecture, engine)
 
 
-def test_the_tokens_of_a_frame() -> None:
-    status, text = frame(336, "qwen35", "0.34.1")
+def test_a_frame_with_too_few_tokens_for_its_model_is_reported() -> None:
+    status, text = check_frame(336, "qwen35", "0.34.1")
     assert (status, "672x504 px takes 336 tokens, too few: llama.cpp requires 1024" in text) == ("open", True)
     assert text.endswith(
         "start the server with LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment, or use larger frames: image_side "
         "1184, if the clips have the pixels"
     )
     for case in ((1036, "qwen35", "0.34.1"), (256, "gemma3", "0.34.1"), (336, "qwen35", "0.24.0")):
-        assert frame(*case) == ("ok", f"a frame of 672x504 px takes {case[0]} tokens")
-    assert frame(1, "mllama", "0.24.0")[0] == "open"
+        assert check_frame(*case) == ("ok", f"a frame of 672x504 px takes {case[0]} tokens")
+    assert check_frame(1, "mllama", "0.24.0")[0] == "open"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,9 @@ def test_the_tokens_of_a_frame() -> None:
         (None, "failed", "the model is not loaded after a call"),
     ],
 )
-def test_how_the_model_is_loaded(fields: dict[str, int] | None, status: str, message: str) -> None:
+def test_the_place_and_context_of_the_loaded_model_are_checked(
+    fields: dict[str, int] | None, status: str, message: str
+) -> None:
     models = [] if fields is None else [{"model": "m:latest", "name": "m:latest", **fields}]
     engine = Engine(backend="ollama", version="1", model="m", digest="d", load={"num_ctx": 512})
     with faulty_server() as server:
@@ -163,7 +165,7 @@ def reply(*logprobs: tuple[str, float]) -> Reply:
 
 
 @pytest.mark.parametrize(
-    ("other", "agreed"),
+    ("other", "agreement"),
     [
         ((("a", -0.12), ("b", -0.7)), "alike"),
         ((("a", -0.1), ("c", -0.71), ("d", -5.0)), "tied"),
@@ -173,12 +175,12 @@ def reply(*logprobs: tuple[str, float]) -> Reply:
         ((("a", -0.1),), "other"),
     ],
 )
-def test_how_far_replies_agree(other: tuple[tuple[str, float], ...], agreed: str) -> None:
-    assert compare_replies(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreed
+def test_replies_are_alike_tied_or_other(other: tuple[tuple[str, float], ...], agreement: str) -> None:
+    assert compare_replies(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreement
 
 
 @pytest.mark.parametrize(("concurrency", "status"), [(1, "ok"), (2, "failed")])
-def test_calls_at_once_that_disturb_each_other(concurrency: int, status: str) -> None:
+def test_simultaneous_calls_that_change_each_other_fail(concurrency: int, status: str) -> None:
     numbers, guard = count(), threading.Lock()
 
     def unsteady(_: Request) -> str:
@@ -190,7 +192,7 @@ def test_calls_at_once_that_disturb_each_other(concurrency: int, status: str) ->
 
 
 @pytest.mark.parametrize(("concurrency", "together", "alone"), [(1, 2, 2), (5, 5, 5), (24, 24, MAX_DISTINCT)])
-def test_as_many_calls_are_compared_as_a_run_makes(concurrency: int, together: int, alone: int) -> None:
+def test_the_check_makes_as_many_simultaneous_calls_as_a_run(concurrency: int, together: int, alone: int) -> None:
     backend = Scripted(lambda request: request.digest())
     status, text = check_parallel(backend, concurrency, vision=False)
     assert (status, f"{GROUPS} groups of {together} calls" in text) == ("ok", True)

@@ -1,4 +1,4 @@
-"""What a check of a corpus counts, and which clips and samples it names."""
+"""The sections of a check of a corpus: counts, targets and clips."""
 
 import io
 from pathlib import Path
@@ -35,7 +35,7 @@ def error(reason: str) -> ClipError:
     return ClipError(reason, "it is broken")
 
 
-def test_counts_without_official_ones_have_no_verdict() -> None:
+def test_counts_without_published_counts_have_no_verdict() -> None:
     counts = [("dialogues", 1), ("turns", 4), ("turns of joy", 2), ("turns of anger", 1), ("turns without a label", 1)]
     assert count_parts(corpus(), PublishedCounts(None, None)) == [Count(*pair) for pair in counts]
     section = check_counts(corpus())
@@ -50,12 +50,12 @@ def test_a_merged_label_set_is_not_compared_with_the_published_labels() -> None:
 
 
 @pytest.mark.parametrize(("responders", "replies"), [((), 3), (("b",), 2), (("a",), 1)])
-def test_replies_are_those_of_the_responders(responders: tuple[str, ...], replies: int) -> None:
+def test_replies_are_turns_of_responders(responders: tuple[str, ...], replies: int) -> None:
     talk = Dialogue("a", TALK.turns, responders=responders)
     assert Count("replies", replies, 2) in count_parts(corpus(talk), PublishedCounts(1, 4, {}, "x", replies=2))
 
 
-def test_bad_clips_are_named_by_reason_and_under_the_root() -> None:
+def test_bad_clips_are_listed_by_reason_with_their_path_under_the_root() -> None:
     bad = {clip: error("unreadable") for clip in CLIPS[:2]} | {Clip(Path("/x/\x1b[2J")): error("too_long")}
     assert check_clips(corpus(absent="gone"), bad, {}, "/x").problems == [
         "clips missing: 1 (gone)",
@@ -65,11 +65,11 @@ def test_bad_clips_are_named_by_reason_and_under_the_root() -> None:
     assert "clips: 4 of 4 turns have one; 1 are missing" in text(check_clips(corpus(absent="gone"), {}, {}, None))
 
 
-def test_targets_by_label_and_their_clips() -> None:
-    taken = build_protocol("all")
-    selection = select(corpus(), taken)
-    section = check_targets(taken, selection, corpus(), 1, {})
+def test_targets_are_counted_by_label_and_by_usable_clips() -> None:
+    protocol = build_protocol("all")
+    selection = select(corpus(), protocol)
+    section = check_targets(protocol, selection, corpus(), 1, {})
     assert "targets: joy 1 (33.3 %), anger 1 (33.3 %), no label 1 (33.3 %)" in text(section)
     assert "turns before the target: 3 of 3\n" in text(section)
-    section = check_targets(taken, selection, corpus(), 1, {CLIPS[1]: error("empty")})
+    section = check_targets(protocol, selection, corpus(), 1, {CLIPS[1]: error("empty")})
     assert "2 of 3; without usable frames: empty 1" in " ".join(text(section).split())

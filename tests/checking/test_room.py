@@ -1,4 +1,4 @@
-"""Whether the longest dialogue fits, from the prompts of a run, without a model or clips."""
+"""The longest dialogue is compared with the context by the prompts of a run, without a model or clips."""
 
 from mmerg.backends.protocol import Engine
 from mmerg.checking.probes import Finding
@@ -24,9 +24,9 @@ def find_room(
     return check_room(parse(config, RunSettings), engine, image_tokens)
 
 
-def tokens(*settings: str, vision: bool = True, image_tokens: int = 576) -> int:
-    found = find_room(30_000, *settings, vision=vision, image_tokens=image_tokens)
-    return int(found[1].split(" up to about ")[1].split()[0])
+def estimate_tokens(*settings: str, vision: bool = True, image_tokens: int = 576) -> int:
+    _, text = find_room(30_000, *settings, vision=vision, image_tokens=image_tokens)
+    return int(text.split(" up to about ")[1].split()[0])
 
 
 def test_a_dialogue_that_does_not_fit_fails_with_remedies() -> None:
@@ -40,17 +40,19 @@ def test_a_dialogue_that_does_not_fit_fails_with_remedies() -> None:
 
 
 def test_images_histories_replies_and_repairs_count() -> None:
-    plain = tokens()
-    assert tokens(image_tokens=1576) == plain + 1000  # one grid
+    plain = estimate_tokens()
+    assert estimate_tokens(image_tokens=1576) == plain + 1000  # one grid
     several = ("backbone.max_images=8", "frames.per_clip=2")
-    assert tokens(*several, image_tokens=1576) == tokens(*several) + 4 * 1000  # two clips
+    assert estimate_tokens(*several, image_tokens=1576) == estimate_tokens(*several) + 4 * 1000  # two clips
     fewer = ("system.max_repairs=0", "frames=none", "protocol.history=1")
-    assert all(tokens(settings) < plain for settings in fewer)
-    assert tokens(vision=False) < plain
+    assert all(estimate_tokens(settings) < plain for settings in fewer)
+    assert estimate_tokens(vision=False) < plain
 
 
 def test_exemplars_count_only_for_the_agent_that_sees_them() -> None:
-    assert tokens("memory=none") == tokens()  # the longest call is of an agent with images and without exemplars
+    assert (
+        estimate_tokens("memory=none") == estimate_tokens()
+    )  # the longest call is of an agent with images and without exemplars
     many = "memory.top_k=50"
-    assert tokens(many) > tokens()
-    assert tokens(many, image_tokens=1000) == tokens(many)
+    assert estimate_tokens(many) > estimate_tokens()
+    assert estimate_tokens(many, image_tokens=1000) == estimate_tokens(many)

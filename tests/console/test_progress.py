@@ -1,4 +1,4 @@
-"""What a run says while it works, as plain lines and on a terminal."""
+"""The progress of a run as plain lines, and on a terminal."""
 
 import re
 import time
@@ -13,13 +13,13 @@ from mmerg.runs.events import Called, FramesTaken, SampleStarted
 from mmerg.runs.result import Result
 
 LINE = re.compile(
-    r"(?P<ended>\d+)/(?P<total>\d+) samples? · (?P<failed>\d+) failed · (?P<flying>\d+) in flight · "
+    r"(?P<ended>\d+)/(?P<total>\d+) samples? · (?P<failed>\d+) failed · (?P<in_flight>\d+) in flight · "
     r"(?P<calls>\d+) calls?(?: \((?P<cached>\d+) cached\))? · (?P<rate>\d+) tokens/s(?: · [\d:]+ left)?"
 )
 
 
-class Watched:
-    """A Progress that writes to text, and what happens in a run."""
+class ObservedRun:
+    """The events of a run, and a Progress that writes them to a text."""
 
     def __init__(self, total: int, kept: int = 0, *, terminal: bool = False, interval: float = 3600) -> None:
         self.out = StringIO()
@@ -55,55 +55,55 @@ class Watched:
         return self.out.getvalue().splitlines()
 
     def last(self, *names: str) -> list[int]:
-        """Numbers of the last line."""
+        """The numbers with these names in the last line."""
         counts = LINE.fullmatch(self.lines[-1])
         assert counts, self.lines
         return [int(counts[name] or 0) for name in names]
 
 
-def test_a_line_each_time_a_sample_ends() -> None:
-    run = Watched(3)
+def test_a_line_is_printed_when_a_sample_ends() -> None:
+    run = ObservedRun(3)
     with run.progress:
         run.start("a")
         run.start("b")
         run.call("a")
         run.call("b", cached=True)
-        assert run.last("ended", "total", "flying") == [0, 3, 0]  # at once
+        assert run.last("ended", "total", "in_flight") == [0, 3, 0]  # the first line comes at once
         assert "left" not in run.lines[0]
         run.end("a")
-        assert run.last("ended", "total", "failed", "flying", "calls", "cached") == [1, 3, 0, 1, 2, 1]
+        assert run.last("ended", "total", "failed", "in_flight", "calls", "cached") == [1, 3, 0, 1, 2, 1]
         run.end("b", Failure.TIMEOUT)
-        assert run.last("ended", "total", "failed", "flying", "calls", "cached") == [2, 3, 1, 0, 2, 1]
+        assert run.last("ended", "total", "failed", "in_flight", "calls", "cached") == [2, 3, 1, 0, 2, 1]
         run.start("c")
         run.call("c")
         run.end("c")
-        assert run.last("ended", "total", "failed", "flying", "calls", "cached") == [3, 3, 1, 0, 3, 1]
+        assert run.last("ended", "total", "failed", "in_flight", "calls", "cached") == [3, 3, 1, 0, 3, 1]
     assert len(run.lines) == 4
     assert run.lines[-1].endswith("0:00 left")
 
 
-def test_a_long_call_leaves_no_silence() -> None:
-    watched = Watched(2, interval=0.01)
-    with watched.progress:
-        watched.start("a")
-        while len(watched.lines) < 4:
+def test_lines_are_printed_during_a_long_call() -> None:
+    run = ObservedRun(2, interval=0.01)
+    with run.progress:
+        run.start("a")
+        while len(run.lines) < 4:
             time.sleep(0.01)
-    assert watched.last("ended", "flying") == [0, 1]
+    assert run.last("ended", "in_flight") == [0, 1]
 
 
-def test_a_terminal_gets_one_line_that_is_redrawn() -> None:
-    run = Watched(2, terminal=True)
+def test_a_terminal_shows_one_line_that_is_redrawn() -> None:
+    run = ObservedRun(2, terminal=True)
     with run.progress:
         run.start("a")
         run.call("a")
         run.end("a")
         run.start("b")
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", run.out.getvalue())
-    assert [(match["ended"], match["flying"]) for match in LINE.finditer(shown)][-1] == ("1", "1")
+    assert [(match["ended"], match["in_flight"]) for match in LINE.finditer(shown)][-1] == ("1", "1")
     assert "\n" not in shown.strip()
 
 
-def bar(terminal: bool, interval: float) -> str:
+def print_bar(terminal: bool, interval: float) -> str:
     file = StringIO()
     with Bar(Console(file=file, force_terminal=terminal, width=100), "clips", interval) as shown:
         for done in range(1, 4):
@@ -111,7 +111,7 @@ def bar(terminal: bool, interval: float) -> str:
     return file.getvalue()
 
 
-def test_a_bar_on_a_terminal_and_plain_lines_elsewhere_when_their_time_has_come() -> None:
-    assert "3/3" in bar(terminal=True, interval=0)
-    assert bar(terminal=False, interval=0) == "clips: 1 of 3\nclips: 2 of 3\n"
-    assert bar(terminal=False, interval=3600) == "clips: 1 of 3\n"
+def test_a_bar_is_drawn_on_a_terminal_and_plain_lines_elsewhere() -> None:
+    assert "3/3" in print_bar(terminal=True, interval=0)
+    assert print_bar(terminal=False, interval=0) == "clips: 1 of 3\nclips: 2 of 3\n"
+    assert print_bar(terminal=False, interval=3600) == "clips: 1 of 3\n"

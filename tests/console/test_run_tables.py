@@ -1,4 +1,4 @@
-"""Tables of a run: no word is lost however narrow the terminal."""
+"""The tables of a run show every word, however narrow the terminal is."""
 
 import io
 
@@ -46,7 +46,7 @@ def test_a_long_run_shows_its_first_samples_and_counts_all() -> None:
     assert out.getvalue().count("test_dia12/8") == 2
 
 
-def test_samples_without_an_audit_that_can_be_read_are_counted() -> None:
+def test_samples_with_an_unreadable_audit_are_counted() -> None:
     summary = Summary([GOOD, GOOD.model_copy(update={"ended": "unaudited"}), BAD])
     assert summary.counts_line.startswith("3 samples: 2 ok (1 unaudited), 1 failed")
     note = "unaudited: in 1 sample an audit could not be read; mmerg show RUN SAMPLE says why"
@@ -54,11 +54,11 @@ def test_samples_without_an_audit_that_can_be_read_are_counted() -> None:
 
 
 def test_a_plan_is_shown_by_the_fields_that_it_has() -> None:
-    """Of any system: this one plans in other words than MERG."""
+    """The plans of other systems have other fields than MERG's."""
     out = io.StringIO()
-    own = GOOD.model_copy(update={"plan": {"strategy": "reflect", "steps": ["listen", "ask"], "unused": None}})
+    fields = GOOD.model_copy(update={"plan": {"strategy": "reflect", "steps": ["listen", "ask"], "unused": None}})
     text = GOOD.model_copy(update={"plan": "be kind"})
-    Console(file=out, width=160).print(Summary([own, text]).replies())
+    Console(file=out, width=160).print(Summary([fields, text]).replies())
     for word in ("reflect", "listen", "be kind"):
         assert word in out.getvalue()
     assert "None" not in out.getvalue()

@@ -1,4 +1,4 @@
-"""Tables in three formats: no digit is lost, rows have one length, foreign text is escaped."""
+"""Tables in three formats: every digit is shown, rows are equally long, and texts are escaped."""
 
 import csv
 import io
@@ -19,15 +19,15 @@ TABLE = Table(
 )
 
 
-def printed(table: Table, width: int) -> str:
+def print_table(table: Table, width: int) -> str:
     out = io.StringIO()
     Console(file=out, width=width, highlight=False).print(table)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("width", [50, 100])
-def test_no_terminal_is_too_narrow_and_no_figure_is_cut(width: int) -> None:
-    shown = printed(TABLE, width)
+def test_every_number_is_shown_on_a_narrow_terminal(width: int) -> None:
+    shown = print_table(TABLE, width)
     assert all(len(line) <= width for line in shown.splitlines())
     words = set(shown.split())
     assert {word for row in TABLE.rows for cell in row[1:] for word in cell.split()} <= words
@@ -53,7 +53,7 @@ def test_latex_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
     assert not {r"\label", r"\caption"} & {word.partition("{")[0] for word in bare.split()}
 
 
-def test_csv_has_plain_numbers_and_no_formulas() -> None:
+def test_csv_has_unformatted_numbers_and_no_formulas() -> None:
     facts = [
         {"run": "=1+1", "value": 100 * 24 / 31, "n": 31, "low": None},
         {"run": "a,b", "value": 2, "n": None, "low": 1.5},
@@ -65,10 +65,10 @@ def test_csv_has_plain_numbers_and_no_formulas() -> None:
     assert [escape_formula(text) for text in ("=1+1", "-a", "@b", "fine")] == ["'=1+1", "'-a", "'@b", "fine"]
 
 
-def test_foreign_text_steers_nothing() -> None:
+def test_control_characters_and_markup_in_texts_are_escaped() -> None:
     hostile = 'a_b {c} 5 % \\ ~ "q" <b>|x|\u202e\x1b[31m[bold]'
     table = Table(hostile, ("", hostile), [(hostile, hostile)], notes=[hostile])
-    forms = [printed(table, 200), as_latex(table), as_csv([{"x": hostile}])]
+    forms = [print_table(table, 200), as_latex(table), as_csv([{"x": hostile}])]
     assert not any(set(text) & {"\u202e", "\x1b"} for text in forms)
     assert r"a\_b \{c\} 5 \% \textbackslash{} \textasciitilde{} ''q'' \textless{}b\textgreater{}\textbar{}" in forms[1]
     assert "[bold]" in forms[0]

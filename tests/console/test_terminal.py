@@ -24,12 +24,14 @@ def test_output_that_cannot_be_written_ends_a_command(prints: str, end: str, cod
     if "full" in end and not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
-    talks = (
+    code_to_run = (
         "from mmerg.console.terminal import console, start, run_command\n"
         f"start(lambda: run_command(lambda: [{prints}('wörter ✓' * 99) for _ in range(999)] and 0))"
     )
     command = f'"{sys.executable}" -c "$0" {end}; exit ${{PIPESTATUS[0]}}'
-    done = subprocess.run(["bash", "-c", command, talks], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", command, code_to_run], env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr.splitlines(keepends=True)[:1]) == (code, [error] if error else [])
     assert "Traceback" not in done.stderr
 
@@ -52,14 +54,14 @@ def run_with(modules: dict[str, str], folder: Path, *command: str) -> tuple[int,
     for name, code in modules.items():
         (folder / f"{name}.py").write_text(code, encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
-    words = [sys.executable, "-m", *command]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    arguments = [sys.executable, "-m", *command]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
 
-def test_windows_gets_an_error_that_names_wsl(tmp_path: Path) -> None:
-    absent = dict.fromkeys(("fcntl", "resource"), "raise ModuleNotFoundError")
-    code, errors = run_with(absent, tmp_path, "mmerg.doctor")
+def test_the_error_on_windows_names_wsl(tmp_path: Path) -> None:
+    missing = dict.fromkeys(("fcntl", "resource"), "raise ModuleNotFoundError")
+    code, errors = run_with(missing, tmp_path, "mmerg.doctor")
     assert (code, "Traceback" in errors, "WSL" in errors) == (2, False, True)
 
 
