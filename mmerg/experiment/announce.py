@@ -1,4 +1,4 @@
-"""What a run prints before its first call and after its last."""
+"""Prints what a run does before its first call, and its results after the last one."""
 
 from collections.abc import Collection, Iterator
 
@@ -14,21 +14,21 @@ from mmerg.experiment.work import DRY_RUN
 from mmerg.runs.result import Result
 
 
-def announce(out: Console, plan: Plan, asked: str, engine: Engine) -> None:
-    """Prints the corpus, protocol and engine, and the inputs that agents lack. asked: the samples, if not simply the
-    selected ones."""
+def announce(out: Console, plan: Plan, scope: str, engine: Engine) -> None:
+    """Prints the corpus, the protocol, the engine, and which inputs the agents lack. scope: describes the samples to
+    run; "" for all selected ones."""
     samples = plan.samples
     of_shard = f" of shard {plan.folder.shard}" if plan.folder.shard else ""
-    asked = asked or f"{len(samples.wanted)} selected{of_shard}"
+    scope = scope or f"{len(samples.wanted)} selected{of_shard}"
     corpus = samples.corpus
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.notes_text}"))
-    out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {asked}"))
+    out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {scope}"))
     out.print(escape(f"{engine.description}, seed {plan.seed}"))
-    for line in (*filter(None, [plan.note]), *_remarks(plan, engine)):
+    for line in (*filter(None, [plan.note]), *_list_remarks(plan, engine)):
         out.print(escape(line))
 
 
-def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
+def _list_remarks(plan: Plan, engine: Engine) -> Iterator[str]:
     corpus, wanted, dataset = plan.samples.corpus, plan.samples.wanted, plan.samples.dataset
     system, sources = plan.system.prompts.system, plan.system.sources
     if plan.system.auditor and plan.system.auditor.checks:
@@ -43,17 +43,21 @@ def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
             f"no clip was found, not even {missing}: samples run as text only. Put the clips (for MELD, its folder "
             f"MELD.Raw) under dataset.root; {command} lists what is missing"
         )
-    named = dataset.memory and dataset.memory.reader.plain().get("root", "given")
-    if system.sees("M") and "M" not in sources and not named:
-        how = "memory=minilm " + ("dataset.memory.root=…" if dataset.memory else "and a reader as dataset.memory")
-        yield f"exemplars are off: dataset={dataset.name} names no corpus for them. To switch them on, set {how}"
-    lacks = {symbol: getattr(source, "describe_missing", lambda _: "")(wanted) for symbol, source in sources.items()}
-    for what in dict.fromkeys(filter(None, lacks.values())):
-        yield f"sources {', '.join(symbol for symbol in lacks if lacks[symbol] == what)}: {what}"
+    has_memory_root = dataset.memory and dataset.memory.reader.plain().get("root", "no such setting")
+    if system.sees("M") and "M" not in sources and not has_memory_root:
+        needed = "memory=minilm " + ("dataset.memory.root=…" if dataset.memory else "and a reader as dataset.memory")
+        yield f"exemplars are off: dataset={dataset.name} names no corpus for them. To switch them on, set {needed}"
+    problems: dict[str, list[str]] = {}
+    for symbol, source in sources.items():
+        problem = getattr(source, "describe_missing", lambda _: "")(wanted)
+        problems.setdefault(problem, []).append(symbol)
+    for problem, symbols in problems.items():
+        if problem:
+            yield f"sources {', '.join(symbols)}: {problem}"
 
 
 def print_results(out: Console, backbone: BackbonePlan, results: Collection[Result], brief: bool) -> None:
-    """The tables of a run; brief: without the replies, as in a sweep."""
+    """Prints the tables of a run. brief: without the replies, as in a sweep."""
     summary = Summary(results)
     out.print(summary.counts_line if brief else summary.replies())
     for line in (summary.exclusions, *summary.notes()):

@@ -23,7 +23,7 @@ from mmerg.settings.backbone import BackboneSettings, BackendSettings, BatchSett
 
 @dataclass(frozen=True)
 class BackbonePlan:
-    """model: the model and its samplers. server: its hosts. cache_dir: the folder of the reply cache."""
+    """The model of a command, its hosts, and how its replies are cached in `cache_dir`."""
 
     model: BackboneSettings
     server: BackendSettings
@@ -47,7 +47,7 @@ class BackbonePlan:
         return Sampling(seed=seed).override(self.model.sampling.plain())
 
     def pool(self, patience: float = PATIENCE) -> Pool:
-        """The hosts with the reply cache, before any call. patience: seconds that a call waits while all hosts are
+        """The hosts with the reply cache. Makes no call. patience: how many seconds a call waits while all hosts are
         down."""
         hosts = []
         for address in check_hosts(self.server, self.model):
@@ -56,8 +56,14 @@ class BackbonePlan:
         return Pool(hosts, self.server.revive_after, patience, attempts=self.server.attempts)
 
     def open(self, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
-        """The hosts and their engine; only the cache if no host answers and replies are only read from it. known: the
-        expected engine; otherwise looked up in the cache. Raises CallError if no host can be used."""
+        """The hosts and their engine. If no host answers and cache=read, the pool consists of the cache alone.
+
+        Args:
+            known: the engine whose replies the cache then gives; None to look it up in the cache.
+            patience: how many seconds a call waits while all hosts are down.
+
+        Raises CallError if no host can be used.
+        """
         pool = self.pool(patience)
         try:
             return pool, pool.describe()
@@ -75,8 +81,8 @@ class BackbonePlan:
         return self.model.concurrency
 
     def measure_memory(self) -> MemoryUsage | None:
-        """The memory of the model, from the first Ollama host that has it loaded. With the embedded backend, the peak
-        memory of this process. None for other backends."""
+        """The memory that the model takes on the first Ollama host that has it loaded. For the embedded backend, this
+        is the peak memory of this process. None for other backends."""
         from mmerg.backends.ollama_host import OllamaHost
 
         if self.server.name == "embedded":
@@ -94,8 +100,8 @@ class BackbonePlan:
 
 
 def check_hosts(server: BackendSettings, model: BackboneSettings) -> tuple[str, ...]:
-    """The addresses of the hosts, or the names of workers in this process. Raises ConfigError if the embedded backend
-    has hosts."""
+    """The addresses of the hosts, or the names of the workers in this process. Raises ConfigError if hosts are set for
+    the embedded backend."""
     if server.name == "embedded" and server.hosts != model.workers:
         what = "backend.hosts has no effect on the embedded backend: its model runs in this process"
         hint = "to use a server, add backend=ollama (dataset=demo alone chooses the embedded backend); "

@@ -17,7 +17,7 @@ from mmerg.systems.system import FramesSeenBy, System
 
 
 def make(node: ClassSpec, **more: Any) -> Any:
-    """The object that a node with `_target_` describes. Raises ConfigError if it cannot be made."""
+    """Makes the object that a node with a `_target_` describes. Raises ConfigError if that fails."""
     return instantiate(ClassSpec.model_validate({**node.plain(), **more}), "configuration")
 
 

@@ -1,4 +1,5 @@
-"""How many candidates of best_of_n cost as many tokens as another system, read from finished runs of the same settings.
+"""Computes how many candidates of best_of_n cost as many tokens as another system, from finished runs with the same
+settings.
 
 settings, note = with_equal_tokens(settings, plan)
 settings.system.n, note    # 11, "system.n=11, as merg takes 5140 tokens a sample (…) and one_pass 448 (…)"
@@ -23,28 +24,34 @@ if TYPE_CHECKING:
 
 
 def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]) -> tuple[RunSettings, str]:
-    """The settings with their number of candidates, and how it was computed. plan: gives the plan of a run to read.
-    Raises ConfigError if that run does not exist, or lacks a sample."""
-    wanted = settings.system.equal_tokens
-    assert wanted
-    (of, of_run), (each, each_run) = (_tokens(settings, name, plan) for name in (wanted.of, wanted.candidate))
-    n = max(1, round(of / each))
+    """The settings with the number of candidates, and a note that says how it was computed. plan: makes the plan of a
+    run, whose tokens are then read. Raises ConfigError if that run does not exist, or lacks a sample."""
+    systems = settings.system.equal_tokens
+    assert systems
+    tokens, run = _read_mean_tokens(settings, systems.of, plan)
+    candidate_tokens, candidate_run = _read_mean_tokens(settings, systems.candidate, plan)
+    n = max(1, round(tokens / candidate_tokens))
     system = settings.system.model_copy(update={"n": n, "equal_tokens": None})
-    note = f"{wanted.of} takes {of:.0f} tokens a sample ({of_run}) and {wanted.candidate} {each:.0f} ({each_run})"
-    return settings.model_copy(update={"system": system}), f"system.n={n}, as {note}"
+    note = (
+        f"system.n={n}, as {systems.of} takes {tokens:.0f} tokens a sample ({run}) and {systems.candidate} "
+        f"{candidate_tokens:.0f} ({candidate_run})"
+    )
+    return settings.model_copy(update={"system": system}), note
 
 
-def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:
-    """The mean tokens of a system per wanted sample with a reply, and the name of its run."""
-    dataset = settings.dataset.name  # its config may set parts of a system
-    words = [f"dataset={dataset if dataset in list_options('dataset') else 'folder'}", f"system={name}"]
-    words += [] if dataset == "demo" else ["dataset.root=/"]
-    defaults = parse(compose("config", words), RunSettings)
+def _read_mean_tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:
+    """The tokens that a system takes per selected sample, averaged over those with a reply, and the name of its run."""
+    dataset = settings.dataset.name  # its config may change the system
+    overrides = [f"dataset={dataset if dataset in list_options('dataset') else 'folder'}", f"system={name}"]
+    if dataset != "demo":
+        overrides.append("dataset.root=/")
+    defaults = parse(compose("config", overrides), RunSettings)
     sources = defaults.sources | {symbol: node for symbol, node in settings.sources.items() if symbol in ("M", "S")}
     other = plan(settings.model_copy(update={"system": defaults.system, "sources": sources}))
     ids = [sample.id for sample in other.samples.wanted]
     results = {} if is_new(other.run) else read_results(other.run)
-    tokens = [one.prompt_tokens + one.response_tokens for id in ids if (one := results.get(id)) and one.ok]
+    found = [results[id] for id in ids if id in results]
+    tokens = [result.prompt_tokens + result.response_tokens for result in found if result.ok]
     missing = sum(id not in results for id in ids)
     if missing or not sum(tokens):
         what = f"{missing or len(ids)} of {len(ids)} samples have no reply of system={name}, so n is unknown"

@@ -1,6 +1,6 @@
 """Imports the replies of another system as a run folder; `import_.py` is the command.
 
-Passes, calls, tokens and seconds are unknown: results hold 0 and views show –.
+Passes, calls, tokens and seconds are unknown: results have 0, and tables show –.
 """
 
 import hashlib
@@ -31,25 +31,27 @@ from mmerg.settings.commands import ImportSettings
 from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record
 
-LONGEST = 10_000  # characters of a reply; longer text is no turn of a dialogue
+LONGEST = 10_000  # characters of a reply; a longer text is no turn of a dialogue
 FORM = '{"id": "test_dia0/3", "response": "Oh no.", "emotion": "sadness"}, emotion is optional'
 
 
-class Line(Record):
+class ImportedReply(Record):
+    """A line of the file."""
+
     id: str
     response: Annotated[str, Field(pattern=r"\S", max_length=LONGEST)]
     emotion: str | None = None
 
 
 def import_replies(settings: ImportSettings) -> int:
-    """Writes the run. Returns 0, or 1 if samples have no reply. Raises MmergError, with nothing written, if the file or
-    the corpus cannot be used."""
+    """Writes the run and prints its samples. Returns the exit code: 0, or 1 if samples have no reply. Raises MmergError
+    before anything is written if the file or the corpus cannot be used."""
     out = console()
     samples = SamplePlan.load(settings.dataset, settings.protocol)
     corpus, selection = samples.corpus, samples.selection
     file = Path(settings.replies)
     content = read_utf8(file)
-    lines = _lines(file, content, selection, corpus.labels)
+    replies = _parse_replies(file, content, selection, corpus.labels)
     digest = hashlib.sha256(content).hexdigest()
     kept = {name: node for name, node in settings.plain().items() if name in ("dataset", "protocol")}
     plain = {**kept, "system": {"name": settings.name}}
@@ -64,41 +66,44 @@ def import_replies(settings: ImportSettings) -> int:
         sessions=(Session(versions=read_versions(), git_commit=read_git_commit(), how={"replies": settings.replies}),),
     )
     path = Path(settings.runs) / f"{settings.dataset.name}-{settings.name}-{combine_digests(manifest.identity)[:8]}"
-    results = _write(path, manifest, selection, lines)
+    results = _write(path, manifest, selection, replies)
     out.print(escape(f"{corpus.name} {corpus.split}, protocol {manifest.protocol.description}"))
     out.print(Summary(results, imported=True).replies())
     absent = [result.id for result in results if result.status == "failed"]
     if absent:
         without = f"{plural(len(absent), 'sample')} without a reply, counted as failed: {preview(absent)}"
         out.print(escape(without), soft_wrap=True)
-    bare = sum(line.emotion is None for line in lines.values())
-    if 0 < bare < len(lines):
-        out.print(f"{bare} of {len(lines)} replies have no emotion, which counts as wrong")
+    unlabelled = sum(reply.emotion is None for reply in replies.values())
+    if 0 < unlabelled < len(replies):
+        out.print(f"{unlabelled} of {len(replies)} replies have no emotion, which counts as wrong")
     print(f"run: {printable(str(path))}")  # noqa: T201 - programs read the last line: no wrapping
     return 1 if absent else 0
 
 
-def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, ...]) -> dict[str, Line]:
-    """The replies by sample. Raises CorpusError that names up to ten invalid lines."""
+def _parse_replies(
+    file: Path, content: bytes, selection: Selection, labels: tuple[str, ...]
+) -> dict[str, ImportedReply]:
+    """The replies by sample id. Raises CorpusError, which names up to ten invalid lines."""
     known = {sample.id for sample in selection.samples}
-    replies: dict[str, Line] = {}
+    replies: dict[str, ImportedReply] = {}
     numbers: dict[str, int] = {}  # line numbers
     problems: list[str] = []
     for number, raw in enumerate(content.splitlines(), start=1):
         if not raw.strip():
             continue
         try:
-            line = Line.model_validate_json(raw)
+            reply = ImportedReply.model_validate_json(raw)
         except ValueError as error:
             problems.append(f"line {number}: {describe_error(error)}")
             continue
-        if line.id not in known:
-            problems.append(f"line {number}: {line.id!r:.100} is not the id of a sample")
-        if before := numbers.get(line.id):
-            problems.append(f"line {number}: line {before} has the id {line.id!r:.100} too")
-        if line.emotion is not None and line.emotion not in labels:
-            problems.append(f"line {number}: the emotion {line.emotion!r:.100} is not one of {', '.join(labels)}")
-        replies[line.id], numbers[line.id] = line, number
+        if reply.id not in known:
+            problems.append(f"line {number}: {reply.id!r:.100} is not the id of a sample")
+        if before := numbers.get(reply.id):
+            problems.append(f"line {number}: line {before} has the id {reply.id!r:.100} too")
+        if reply.emotion is not None and reply.emotion not in labels:
+            problems.append(f"line {number}: the emotion {reply.emotion!r:.100} is not one of {', '.join(labels)}")
+        replies[reply.id] = reply
+        numbers[reply.id] = number
     if problems or not replies:
         ids = ", ".join(sample.id for sample in selection.samples[:3])
         hint = f"correct the file; a line is {FORM}; ids of this dataset and protocol: {ids}, …"
@@ -106,14 +111,14 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
     return replies
 
 
-def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[str, Line]) -> list[Result]:
-    """Writes the run folder, or what an interrupted import left undone. Raises RunError if it cannot be written."""
+def _write(path: Path, manifest: Manifest, selection: Selection, replies: Mapping[str, ImportedReply]) -> list[Result]:
+    """Writes the run folder, or the rest of it after an interrupted import. Raises RunError if that fails."""
 
     def imported(sample: Sample, emit: Emit) -> Result:
         def decide(*_: object) -> Fields:
-            if sample.id not in lines:
+            if sample.id not in replies:
                 raise SampleError(Failure.ABSENT, "the file has no reply for it")
-            return lines[sample.id].model_dump(exclude={"id"})
+            return replies[sample.id].model_dump(exclude={"id"})
 
         return build_result(sample, decide, emit).model_copy(update={"seconds": 0.0})
 

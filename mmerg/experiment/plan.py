@@ -1,9 +1,9 @@
-"""A run before a model is asked: its settings, read once into the parts that are needed from then on.
+"""Plans a run before any call: reads its settings once, and builds the parts that the run needs.
 
     plan = plan_run(settings)
     plan.samples.wanted, plan.system.prompts, plan.backbone.open(), plan.path
 
-The functions here are the only ones that take all settings of a run. Where each takes effect:
+Only the functions here take all settings of a run. Each setting takes effect in one part:
 
     dataset, protocol, ids, limit, shard    SamplePlan
     system, memory, sources, frames         SystemPlan (mmerg.systems.build, mmerg.experiment.build)
@@ -49,7 +49,7 @@ from mmerg.systems.system import System
 
 @dataclass(frozen=True)
 class SamplePlan:
-    """The samples that a protocol selects from a corpus. wanted: those of this command."""
+    """The samples that a protocol selects from a corpus, and the `wanted` ones among them, which this command runs."""
 
     dataset: DatasetSettings
     corpus: Corpus
@@ -59,7 +59,8 @@ class SamplePlan:
 
     @classmethod
     def load(cls, dataset: DatasetSettings, protocol: ProtocolSettings, frames: FramesSettings | None = None) -> Self:
-        """All samples. Raises MmergError if the corpus cannot be read, or the protocol selects no sample."""
+        """Reads the corpus and selects all samples. Raises MmergError if the corpus cannot be read, or if the protocol
+        selects no sample."""
         corpus = load_corpus(dataset)
         selection = select(corpus, protocol)
         if frames:
@@ -73,15 +74,18 @@ class SamplePlan:
         return cls(dataset, corpus, protocol, selection, selection.samples)
 
     def choose(self, ids: Sequence[str] | None, limit: int | None, shard: Shard | None) -> Self:
-        """The plan with only these samples wanted. Raises ConfigError for an unknown id."""
+        """Limits the wanted samples to these ids, this number, and this shard. Raises ConfigError for an unknown id."""
         wanted = choose_samples(self.wanted, ids, limit)
-        return replace(self, wanted=[one for one in wanted if shard is None or shard.contains(one.dialogue_id)])
+        return replace(
+            self, wanted=[sample for sample in wanted if shard is None or shard.contains(sample.dialogue_id)]
+        )
 
     @property
     def ids(self) -> list[str]:
         return [sample.id for sample in self.selection.samples]
 
     def sections(self) -> tuple[CorpusSection, ProtocolSection]:
+        """The sections of the manifest on the corpus and the protocol."""
         corpus, selection = self.corpus, self.selection
         return (
             CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
@@ -96,7 +100,7 @@ class SamplePlan:
 
 @dataclass(frozen=True)
 class SystemPlan:
-    """A system ready for any backbone: its prompts, its frames, and its sources."""
+    """A system that is ready to run on any backbone: its prompts, frames and sources."""
 
     prompts: Prompts
     frames: FramesSettings
@@ -109,9 +113,11 @@ class SystemPlan:
         return {symbol: source for symbol, source in self.sources.items() if isinstance(source, Exemplars)}
 
     def digests(self, settings: Plain, corpus: Corpus) -> Digests:
-        """The parts of a run's identity that are known before a model is asked."""
+        """The parts of a run's identity that are known before the first call."""
         prompts, sources = self.prompts, self.sources
-        readers = {name: one.embedder if isinstance(one, Exemplars) else one for name, one in sources.items()}
+        readers = {
+            symbol: source.embedder if isinstance(source, Exemplars) else source for symbol, source in sources.items()
+        }
         return digest_run(settings, corpus.fingerprint, prompts.system, prompts.compute_digests(), sources, readers)
 
     def experiment(
@@ -123,8 +129,15 @@ class SystemPlan:
 
 @dataclass(frozen=True)
 class FolderPlan:
-    """Where a run is written. names: the start of its name. name, tags: the user's. row: of a sweep, such as
-    "top_k=3"."""
+    """The folder of a run.
+
+    Attributes:
+        runs: the folder that contains it.
+        names: the start of its name, if the user sets none.
+        name, tags: as the user set them; "" and () if not.
+        shard: the part of the run to write, if it is split.
+        row: the name of a sweep's row, such as "top_k=3".
+    """
 
     runs: Path
     names: Sequence[str]
@@ -133,21 +146,25 @@ class FolderPlan:
     shard: Shard | None
     row: str = ""
 
-    def run(self, identity: Digests) -> Path:
+    def find(self, identity: Digests) -> Path:
+        """The folder of the run with this identity: an existing one, which any row of a sweep may have started, or a
+        new one."""
         start = "-".join([*([self.name] if self.name else self.names), *self.tags])
         mark = combine_digests(identity)[:8]
         plain = self.runs / f"{start}-{mark}"
         if plain.exists():
             return plain
-        of_a_row = re.compile(rf"{re.escape(start)}-\w+=.*-{mark}")
-        there = [path for path in sorted(self.runs.glob(f"*=*-{mark}")) if of_a_row.fullmatch(path.name)]
-        new = self.runs / f"{start}-{self.row}-{mark}" if self.row else plain
-        return there[0] if there else new
+        row_folder = re.compile(rf"{re.escape(start)}-\w+=.*-{mark}")
+        for path in sorted(self.runs.glob(f"*=*-{mark}")):
+            if row_folder.fullmatch(path.name):
+                return path
+        return self.runs / f"{start}-{self.row}-{mark}" if self.row else plain
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, or one of its repeats. settings: as in its manifest."""
+    """The plan of a run, or of one of its repeats. settings: as the manifest records them. note: on settings that mmerg
+    chose or ignored."""
 
     settings: Plain
     samples: SamplePlan
@@ -156,7 +173,7 @@ class Plan:
     folder: FolderPlan
     seed: int
     only_failed: bool
-    note: str = ""  # on choices made automatically
+    note: str = ""
 
     @cached_property
     def identity(self) -> Digests:
@@ -164,21 +181,21 @@ class Plan:
 
     @cached_property
     def run(self) -> Path:
-        return self.folder.run(self.identity)
+        return self.folder.find(self.identity)
 
     @property
     def path(self) -> Path:
-        """The folder to write: the run's, or that of a shard in it."""
+        """The folder to write: that of the run, or that of a shard in it."""
         return self.folder.shard.folder(self.run) if self.folder.shard else self.run
 
     @property
     def replies(self) -> BackbonePlan:
-        """The backbone with this run's reply cache. Shared file systems break SQLite's locks, so each shard has its own
-        cache."""
+        """The backbone with the reply cache of this run. A shard has a separate cache, since SQLite's locks fail on
+        shared file systems."""
         return replace(self.backbone, cache_dir=self.path) if self.folder.shard else self.backbone
 
     def repeats(self, count: int) -> Iterator[Plan]:
-        """That many runs with different seeds. Raises ConfigError if each would give the same replies."""
+        """The plans of `count` runs, each with the next seed. Raises ConfigError if all would give the same replies."""
         refuse_idle_seeds(count, self.system.prompts.system, self.backbone.sampling(self.seed))
         for seed in range(self.seed, self.seed + count):
             yield replace(self, settings=self.settings | {"seed": seed}, seed=seed)
@@ -188,15 +205,16 @@ class Plan:
         return self.system.experiment(engine, sampling, self.backbone.model.max_images, samples)
 
     def manifest(self, clips: Snapshot, engine: Engine) -> Manifest:
-        """The manifest of a start. Memories are open by now."""
+        """The manifest of a start. The memories must be open."""
         corpus, protocol = self.samples.sections()
         memories = self.system.memories
         sources = dict(self.settings["sources"])
         for symbol, source in self.system.sources.items():
             sources[symbol] = sources[symbol] | getattr(source, "facts", {})  # about files in its settings
-        late = {CLIPS: clips.digest(), ENGINE: serialize_engine(engine)}
+        known_later = {CLIPS: clips.digest(), ENGINE: serialize_engine(engine)}
+        known_later |= {f"{MEMORY}{symbol}": memory.memory.digest for symbol, memory in memories.items()}
         return Manifest(
-            identity=self.identity | late | {f"{MEMORY}{name}": one.memory.digest for name, one in memories.items()},
+            identity=self.identity | known_later,
             engine=engine,
             corpus=corpus,
             protocol=protocol,
@@ -209,8 +227,8 @@ class Plan:
 
 
 def plan_run(settings: RunSettings, row: str = "") -> Plan:
-    """row: of a sweep. Reads the corpus and builds the system, but asks no model. Raises MmergError if the corpus
-    cannot be read, the protocol selects no sample, or settings do not fit each other."""
+    """Reads the corpus and builds the system, but makes no call. row: the name of a sweep's row. Raises MmergError if
+    the corpus cannot be read, if the protocol selects no sample, or if settings contradict each other."""
     shard = Shard.parse(settings.shard) if settings.shard else None
     samples = SamplePlan.load(settings.dataset, settings.protocol, settings.frames)
     samples = samples.choose(settings.ids, settings.limit, shard)
@@ -241,7 +259,7 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
 
 
 def uses_auditor(system: SystemSettings) -> bool:
-    """Whether measured checks or label priors (`auditor=…`) have an effect: an agent audits, or labels are read."""
+    """Whether `auditor=…` (measured checks or label priors) has an effect: an agent audits, or a stage reads labels."""
     audits = system.auditor is not None and system.auditor.name not in system.without
     return audits or any(stage.reads == "labels" for stage in system.stages.values())
 
@@ -252,20 +270,20 @@ def _read_auditor(settings: RunSettings) -> Auditor | None:
 
 
 def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
-    """The system with sources for dialogues of `corpus`."""
+    """Builds the system, with sources for the dialogues of `corpus`."""
     prompts, cache_dir = plan_prompts(settings), Path(settings.cache_dir)
     auditor = _read_auditor(settings)
     if auditor:
         auditor.check_corpus(corpus.fingerprint, f"auditor={settings.auditor}")
     if auditor and auditor.labels:
-        prompts.system = calibrated(prompts.system, auditor.labels, corpus, f"auditor={settings.auditor}")
+        prompts.system = with_label_prior(prompts.system, auditor.labels, corpus, f"auditor={settings.auditor}")
         auditor.check_prompts(prompts.compute_label_digests(), f"auditor={settings.auditor}")
     sources = build_sources(settings.sources, settings.dataset.memory, prompts.system, corpus, cache_dir)
     return SystemPlan(prompts, settings.frames, sources, cache_dir, auditor)
 
 
-def calibrated(system: System, prior: LabelPrior, corpus: Corpus, where: str) -> System:
-    """The system with calibrated labels. Raises ConfigError if `prior` has other labels."""
+def with_label_prior(system: System, prior: LabelPrior, corpus: Corpus, where: str) -> System:
+    """The system with its emotions calibrated by `prior`. Raises ConfigError if that has other labels."""
     if set(prior.mean) != set(corpus.labels):
         what = f"its labels are {', '.join(prior.mean)}, but the corpus has {', '.join(corpus.labels)}"
         raise ConfigError(what, where=where, hint="calibrate on a split of this corpus: mmerg audit RUN --labels FILE")
@@ -274,8 +292,8 @@ def calibrated(system: System, prior: LabelPrior, corpus: Corpus, where: str) ->
 
 
 def plan_prompts(settings: RunSettings) -> Prompts:
-    """The system with its templates, and with measured checks if `auditor` names a file. Makes no source and reads
-    nothing else. Raises ConfigError if the checks were measured with other prompts."""
+    """Builds the system with its templates, and with measured checks if `auditor` names a file, but without sources.
+    Raises ConfigError if the checks were measured with other prompts."""
     system, dataset = settings.system, settings.dataset
     prompts = build_prompts(system, settings.sources, settings.frames.seen_by, dataset.emotion_of)
     auditor = _read_auditor(settings)
@@ -289,13 +307,13 @@ def plan_prompts(settings: RunSettings) -> Prompts:
 
 
 def refuse_idle_seeds(repeats: int, system: System, sampling: Sampling) -> None:
-    """Raises ConfigError if runs, or candidates of a sample, that differ only in their seed would give the same
-    replies."""
-    asked = {"repeats": repeats, "system.n": system.n}
-    many = next((name for name, count in asked.items() if count > 1), None)
-    warm = [sampling.override(agent.sampling).temperature for agent in system.agents]
-    if many and not any([*warm, system.auditor and system.rerun_temperature]):
-        cold = all("temperature" in agent.sampling for agent in system.agents)  # whatever the backbone's is
-        hot = f"system.stages.{system.stages[0].name}" if cold else "backbone"
-        what = f"{many}={asked[many]} would give the same replies each time: every agent's temperature is 0"
-        raise ConfigError(what, where="configuration", hint=f"{hot}.sampling.temperature=0.7, or {many}=1")
+    """Raises ConfigError if repeats of a run, or candidates of a sample, would give the same replies, as they differ
+    only in their seed."""
+    counts = {"repeats": repeats, "system.n": system.n}
+    setting = next((name for name, count in counts.items() if count > 1), None)
+    temperatures = [sampling.override(agent.sampling).temperature for agent in system.agents]
+    if setting and not any([*temperatures, system.auditor and system.rerun_temperature]):
+        overridden = all("temperature" in agent.sampling for agent in system.agents)  # that of the backbone is not used
+        group = f"system.stages.{system.stages[0].name}" if overridden else "backbone"
+        what = f"{setting}={counts[setting]} would give the same replies each time: every agent's temperature is 0"
+        raise ConfigError(what, where="configuration", hint=f"{group}.sampling.temperature=0.7, or {setting}=1")

@@ -1,4 +1,4 @@
-"""A command as a Hydra program: Hydra's command line, mmerg's errors and exit codes.
+"""Runs a command as a Hydra program, with Hydra's command line and mmerg's errors and exit codes.
 
 def main() -> int:
     return run_program("data", job, __doc__)    # job(settings) does the work
@@ -28,20 +28,27 @@ if TYPE_CHECKING:
 MORE_HELP = """`--cfg job` prints all settings, `--cfg job -p system` those of a group; the files in conf/ explain them.
 `--info` says where they come from, and `--hydra-help` lists Hydra's flags."""
 CODES: list[int] = []  # the exit codes of this process's jobs, in order
-ROWS: list[str] = []  # the names of the sweep's rows that started here, the current one last: "top_k=3"
-Job: TypeAlias = "Callable[[Any], int | Iterable[RunOutcome]]"  # from settings to an exit code, or to how runs ended
+ROWS: list[str] = []  # the names of the sweep's rows that this process started, the current one last: "top_k=3"
+# A job gets the settings, and returns its exit code or yields the outcomes of its runs.
+Job: TypeAlias = "Callable[[Any], int | Iterable[RunOutcome]]"
 
 
 def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: str = RESUMES) -> int:
-    """Runs `job` with the settings that Hydra composes, and returns the exit code. usage: the first lines of --help.
-    interrupted: what is printed after Ctrl-C or SIGTERM."""
-    came = handle_signals(signal.SIGINT)
+    """Runs `job` with the settings that Hydra composes, and returns the exit code.
+
+    Args:
+        config_name: the config in conf/, without ".yaml".
+        job: the work of the command.
+        usage: the first lines of --help.
+        interrupted: the text to print after Ctrl-C or SIGTERM.
+    """
+    received = handle_signals(signal.SIGINT)
 
     def command() -> int:
         try:
             return _run(config_name, job, usage)
         except Exception:
-            if came:  # Hydra may have replaced the interruption by an error
+            if received:  # Hydra may have replaced the interruption with an error
                 raise KeyboardInterrupt from None
             raise
 
@@ -61,7 +68,7 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
 
     ollama_models.register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing them
-    # Flags come first: Hydra allows none among settings.
+    # Hydra allows no flags between settings, so flags come first.
     overrides = with_backend([prepare_override(word) for word in sys.argv[1:]])
     sys.argv[1:] = sorted(overrides, key=lambda word: "=" in word and not word.startswith("-"))
     for word in filter(PASSWORD.search, sys.argv[1:]):  # Hydra writes the settings of a sweep before they are checked
@@ -81,9 +88,8 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
             _task(config_name, job)
         )()
     except SystemExit as ended:
-        return (
-            ended.code if isinstance(ended.code, int) and ended.code != 1 else EXIT_ERROR
-        )  # 1: Hydra refused something
+        code = ended.code if isinstance(ended.code, int) else EXIT_ERROR
+        return EXIT_ERROR if code == 1 else code  # 1: Hydra refused an argument
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
         from mmerg.settings.compose import explain_error
 
@@ -118,7 +124,7 @@ def _task(config_name: str, job: Job) -> Callable[[DictConfig], JobOutcome]:
         from mmerg.settings.commands import COMMANDS
         from mmerg.settings.parse import get_user_folders, parse
 
-        CODES.append(0)  # later errors are the job's own
+        CODES.append(0)  # errors from here on are the job's
         outcome = JobOutcome.run(lambda: job(parse(config, COMMANDS[config_name], get_user_folders())))
         CODES.append(outcome.code)
         return outcome

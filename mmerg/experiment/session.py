@@ -1,4 +1,5 @@
-"""What a manifest records of a start, besides what affects results: versions, the commit, settings of this start."""
+"""Describes a start of a run for the manifest: package versions, the commit, and settings that do not affect
+results."""
 
 import sys
 from contextlib import suppress
@@ -30,7 +31,7 @@ def read_versions() -> dict[str, str]:
 
 
 def read_git_commit() -> str | None:
-    """The commit of the code's checkout, with "-dirty" if files were changed."""
+    """The commit of the checkout that the code is in, with "-dirty" if files were changed; None if it is in none."""
     here = Path(__file__).parents[1]
     if not (here.parent / ".git").exists():
         return None

@@ -1,4 +1,4 @@
-"""Builds the sources of a run: the inputs that no stage makes, such as exemplars."""
+"""Builds the sources of a run, which are the inputs that no stage makes, such as exemplars."""
 
 import json
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""A sweep: one run for each row (`mmerg run -m +experiment=… dataset=…`), and what it cost.
+"""Runs a sweep, which has a run for each row (`mmerg run -m +experiment=… dataset=…`), and counts its calls.
 
-Hydra composes the rows and a launcher runs them, here or elsewhere. A row that cannot run does not stop the others.
-Rows share calls through the reply cache alone.
+Hydra composes the rows, and a launcher runs them in this process or elsewhere. A row that cannot run does not stop the
+others. Rows share calls only through the reply cache.
 """
 
 import math
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 
 class JobOutcome(Record):
-    """The result of a job: its exit code, and its runs (one per repeat; none if nothing could run, and then `error`
-    says why and what to do)."""
+    """The outcome of a job: its exit code and its runs, one per repeat. If nothing could run, `error` says why and what
+    to do."""
 
     code: int
     error: str = ""
     runs: tuple[RunOutcome, ...] = ()
 
     def __float__(self) -> float:
-        """The objective of sweepers such as Optuna's, to minimise: the share of samples without an audited reply."""
+        """The share of samples without an audited reply, which sweepers such as Optuna's minimise."""
         samples = sum(run.samples for run in self.runs)
         return sum(run.failed + run.unaudited for run in self.runs) / samples if samples else math.inf
 
     @classmethod
     def run(cls, work: Callable[[], int | Iterable[RunOutcome]]) -> Self:
-        """The outcome of a job that returns its exit code, or yields how its runs ended. Prints errors."""
+        """Runs a job, which returns its exit code or yields the outcomes of its runs. Prints its errors."""
         runs: list[RunOutcome] = []
         errors: list[str] = []
 
@@ -74,7 +74,7 @@ class JobOutcome(Record):
 
 
 class Row(Record):
-    """A row of a sweep. name: the settings that differ from other rows. overrides: its whole command line."""
+    """A row of a sweep. name: the settings that differ from those of other rows. overrides: all of its settings."""
 
     number: int
     name: str
@@ -83,15 +83,16 @@ class Row(Record):
 
     @property
     def calls(self) -> int:
-        """The calls of its samples, including cached ones: the cost of the run by itself."""
+        """The calls of its samples, including cached ones. The run would need that many by itself."""
         return sum(run.calls for run in self.outcome.runs)
 
 
 class SweepSummary(Callback):
-    """Collects the rows of a sweep, wherever they run, and prints a summary."""
+    """Collects the rows of a sweep, which may run in several processes, and prints a summary. Hydra calls its
+    methods."""
 
     def __init__(self) -> None:
-        self.folder: Path | None = None  # with a file per row of this sweep
+        self.folder: Path | None = None  # has a file for each finished row
         self.swept: frozenset[str] = frozenset()  # the settings that differ between rows
 
     def on_multirun_start(self, config: "DictConfig", **_: Any) -> None:
@@ -133,15 +134,17 @@ class SweepSummary(Callback):
 
 
 def format_row_name(words: Iterable[str]) -> str:
-    """A row as part of its folder's name: "top_k=3" for `memory.top_k=3`. Omits what the name already has."""
+    """A row as a part of its folder's name: "top_k=3" for `memory.top_k=3`. Omits settings that are already in the
+    name."""
     pairs = (word.lstrip("+").split("=", 1) for word in words if "=" in word)
-    deciding = ((key, value) for key, value in pairs if key not in (*_IN_NAMES, *RUNTIME_KEYS))
-    named = (f"{re.split(r'[./@]', key)[-1]}={folder_name(value)}" for key, value in deciding)
-    return "-".join(named)[:_LONGEST].rstrip("-.")
+    kept = ((key, value) for key, value in pairs if key not in (*_IN_NAMES, *RUNTIME_KEYS))
+    parts = (f"{re.split(r'[./@]', key)[-1]}={folder_name(value)}" for key, value in kept)
+    return "-".join(parts)[:_LONGEST].rstrip("-.")
 
 
 def tabulate_rows(rows: Sequence[Row]) -> Table:
-    """A line per run: its row's settings (at the first repeat), its samples (kept: finished before), and its calls."""
+    """A table of the runs: the settings of the row (at its first repeat), samples (kept: finished before), and
+    calls."""
     made = Table(title=f"{len(rows)} row{'s' * (len(rows) > 1)}", title_justify="left")
     made.add_column("row", overflow="fold")
     for name in ("samples", "kept", "failed", "unaudited", "calls", "made", "reused"):
@@ -158,8 +161,8 @@ def tabulate_rows(rows: Sequence[Row]) -> Table:
 
 
 def list_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """The commands that score and compare the runs, rows that share a run because their settings are equal, and why
-    rows could not run."""
+    """Lists the commands that score and compare the runs, the rows that share a run as their settings are equal, and
+    why rows could not run."""
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
     for row in rows:
@@ -167,13 +170,13 @@ def list_notes(rows: Sequence[Row]) -> Iterator[str]:
             runs.setdefault(run.run, []).append(row.name)
         if row.outcome.error:
             errors.setdefault(row.outcome.error, []).append(row.name)
-    whole = dict.fromkeys(str(Path(run).parents[1]) for run in runs if Path(run).parent.name == SHARDS)
-    if whole:
-        yield f"when all shards are finished: mmerg merge {shlex.join(whole)}"
+    sharded = dict.fromkeys(str(Path(run).parents[1]) for run in runs if Path(run).parent.name == SHARDS)
+    if sharded:
+        yield f"when all shards are finished: mmerg merge {shlex.join(sharded)}"
     elif runs:
         yield f"to score them: mmerg score {shlex.join(runs)}"
-    corpora = {frozenset(one for one in row.overrides if one.startswith("dataset")) for row in rows}
-    if len(runs) > 1 and len(corpora) < 2 and not whole:
+    corpora = {frozenset(word for word in row.overrides if word.startswith("dataset")) for row in rows}
+    if len(runs) > 1 and len(corpora) < 2 and not sharded:
         yield f"to test the differences from the first: mmerg compare {shlex.join(runs)}"
     for path, names in runs.items():
         if len(names) > 1:
@@ -183,12 +186,12 @@ def list_notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def describe_cost(rows: Sequence[Row]) -> str:
-    """The calls of the sweep, and how many its runs would take without sharing. Several rows of one run count once,
-    unless they have different samples; a run that made more calls than it takes reused none."""
+    """Describes how many calls the sweep made, and how many its runs would make without sharing. Rows that share a run
+    count once, unless they have different samples. A run that made more calls than it needs reused none."""
     made: Counter[tuple[str, int, int]] = Counter()
     for run in (run for row in rows for run in row.outcome.runs):
         made[run.run, run.samples, run.calls] += run.made
-    reused = sum(max(0, calls - asked) for (_, _, calls), asked in made.items())
+    reused = sum(max(0, calls - new_calls) for (_, _, calls), new_calls in made.items())
     most = max((row.calls for row in rows), default=0)
     ratio = f"; the largest row alone takes {most}" if most else ""
     takes = sum(calls for _, _, calls in made)

@@ -1,4 +1,4 @@
-"""A system and its model for talks without a corpus: the chat server and `mmerg.open` use it.
+"""Plans talks without a corpus, for the chat server and `mmerg.open`.
 
 plan = TalkPlan.from_settings(settings)
 turns, uploads = turns_and_uploads([("Ana", "I got the job!", [upload])])
@@ -29,7 +29,7 @@ WORDLESS = "(shows something and says nothing)"
 
 @dataclass(frozen=True)
 class TalkPlan:
-    """corpus: without dialogues, with the labels that a reply may have."""
+    """A system and its backbone, ready for talks. corpus: has no dialogues, but the labels that a reply may have."""
 
     corpus: Corpus
     system: SystemPlan
@@ -38,8 +38,8 @@ class TalkPlan:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Opens memories, and builds missing ones. Raises MmergError if settings do not fit each other, or a source
-        needs what a talk lacks."""
+        """Builds the system and opens its memories. Raises MmergError if settings contradict each other, or if a source
+        needs an input that talks lack."""
         corpus = Talk(load_corpus(settings.dataset).labels).load()
         system = plan_system(settings, corpus)
         greeting = build_sample("greeting", [Turn("You", "Hello.")], "", corpus.labels)
@@ -54,14 +54,14 @@ class TalkPlan:
         return build_sample(talk, turns, speaker, self.corpus.labels)
 
     def experiment(self, engine: Engine) -> Experiment:
-        """What all turns share. Raises ConfigError if the auditor was measured on another model."""
+        """The experiment that all turns share. Raises ConfigError if the auditor was measured on another model."""
         if self.system.auditor:
             self.system.auditor.check_engine(engine, "auditor")
         return self.system.experiment(engine, self.backbone.sampling(self.seed), self.backbone.model.max_images)
 
 
 def turns_and_uploads(talk: Sequence[tuple[str, str, Sequence[Upload]]]) -> tuple[list[Turn], Uploads]:
-    """The turns of a talk, from speaker, text and files; and the files by the path of their turn's clip."""
+    """The turns of a talk, each given as speaker, text and files; and the files by the path of their turn's clip."""
     turns: list[Turn] = []
     files: dict[Path, Sequence[Upload]] = {}
     for number, (speaker, text, shown) in enumerate(talk, start=1):
@@ -73,7 +73,7 @@ def turns_and_uploads(talk: Sequence[tuple[str, str, Sequence[Upload]]]) -> tupl
 
 
 def with_uploads(shared: Experiment, uploads: Uploads, seed: int | None = None) -> Experiment:
-    """The experiment with uploads as clips, and keyframes only in memory. seed: None for the experiment's own."""
+    """The experiment with uploads as clips, and with keyframes only in memory. seed: replaces the seed, if given."""
     sampling = shared.sampling if seed is None else replace(shared.sampling, seed=seed)
     sampler = replace(shared.sampler, store=InMemoryFrameStore(), prefetcher=uploads)
     return replace(shared, sampler=sampler, sampling=sampling)

@@ -1,7 +1,7 @@
 """Runs the items of a folder in parallel, for runs (`launch.py`) and judgings (`judging/launch.py`).
 
-todo = select_pending(wanted, run.results, only_failed=False)
-progress = run_items(run, wanted, todo, work, pool, console())
+remaining = select_pending(wanted, run.results, only_failed=False)
+progress = run_items(run, wanted, remaining, work, pool, console())
 """
 
 import glob
@@ -43,32 +43,44 @@ Item = TypeVar("Item", bound=Named)
 Line = TypeVar("Line", bound=SampleLine)
 
 
-def select_pending(wanted: Sequence[Item], known: Results[Line], only_failed: bool) -> list[Item]:
-    """The items of `wanted` without a record or without events. With `only_failed` the items whose record is a failure
-    or has no events, as a killed process leaves a failure that it retried."""
+def select_pending(wanted: Sequence[Item], results: Results[Line], only_failed: bool) -> list[Item]:
+    """The items to run: those without a record or without events. With `only_failed`, those whose record is a failure
+    or has no events; a process that is killed while it retries a failure leaves a record without events."""
     if only_failed:
-        started = [item for item in wanted if item.id in known]
-        return [item for item in started if item.id in known.without_events or known[item.id].status == "failed"]
-    return [item for item in wanted if item.id not in known or item.id in known.without_events]
+        started = [item for item in wanted if item.id in results]
+        return [item for item in started if item.id in results.without_events or results[item.id].status == "failed"]
+    return [item for item in wanted if item.id not in results or item.id in results.without_events]
 
 
 def run_items(
     folder: Folder[Line],
     wanted: Sequence[Item],
-    todo: Sequence[Item],
+    remaining: Sequence[Item],
     work: Callable[[Item, Backend, Emit], Line],
     pool: Pool,
     out: Console,
     sources: Iterable[Source] = (),
 ) -> Progress:
-    """Runs `todo` and writes events and records as they come: `work` makes a record with a leased backend. The rest of
-    `wanted` counts as kept. Prints lost hosts at the end. If `work` raises, starts no other item, closes the pool and
-    `sources` so that nothing waits for them, and raises the error."""
-    again = {item.id for item in todo}
-    kept = folder.results.select(item.id for item in wanted if item.id not in again)
-    progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept.values()))
+    """Runs items in parallel, and writes their events and records as they come. Prints at the end which hosts were
+    lost.
 
-    def leased(item: Item) -> Line:
+    Args:
+        folder: the open folder.
+        wanted: all items of the command.
+        remaining: the items to run; the others are kept as they are.
+        work: makes the record of an item with a leased backend.
+        pool: the hosts.
+        out: shows the progress.
+        sources: closed if an item fails with an error.
+
+    If `work` raises, no other item starts, the pool and `sources` are closed so that nothing waits for them, and the
+    error is raised.
+    """
+    remaining_ids = {item.id for item in remaining}
+    kept = folder.results.select(item.id for item in wanted if item.id not in remaining_ids)
+    progress = Progress(out, len(remaining), len(kept), sum(record.status == "failed" for record in kept.values()))
+
+    def run_leased(item: Item) -> Line:
         def try_once(record: Emit) -> Line:
             def emit(event: Event) -> None:
                 record(event)
@@ -87,7 +99,7 @@ def run_items(
 
     before = pool.list_down()
     with progress:
-        for record in run_in_threads(todo, leased, pool.slots, stop):
+        for record in run_in_threads(remaining, run_leased, pool.slots, stop):
             progress.result(record)
     for host, why in pool.list_down().items():
         if host not in before:
@@ -101,11 +113,11 @@ def is_new(path: Path) -> bool:
 
 
 def refuse_new(settings: Plain, identity: Digests, path: Path) -> NoReturn:
-    """Raises ConfigError because `only_failed=true` names a run that does not exist. The error lists how it differs
-    from the most similar run in the same folder. identity: its parts that are known before a model is called."""
-    alike = re.sub(r"(-\w+=.*)?-\w+$", "-", path.name)  # without the row of a sweep and the digest
+    """Raises ConfigError, as `only_failed=true` needs a run that exists. The error lists how the run differs from the
+    most similar one in the same folder. identity: the parts that are known before the first call."""
+    prefix = re.sub(r"(-\w+=.*)?-\w+$", "-", path.name)  # without the row of a sweep and the digest
     differences: dict[str, Sequence[str]] = {}
-    for folder in sorted(path.parent.glob(f"{glob.escape(alike)}*/")):
+    for folder in sorted(path.parent.glob(f"{glob.escape(prefix)}*/")):
         with suppress(RunError):  # commands on that run report it
             then = read_manifest(folder)
             later = {part: digest for part, digest in then.identity.items() if part.startswith(KNOWN_LATER)}
@@ -114,7 +126,7 @@ def refuse_new(settings: Plain, identity: Digests, path: Path) -> NoReturn:
     if nearest := min(differences, key=lambda name: len(differences[name]), default=None):
         compared = f"compared with {nearest}, {preview(differences[nearest], _FEW, '; ')}"
     else:
-        compared = f"no run in {path.parent} has a name like {alike}…"
+        compared = f"no run in {path.parent} has a name like {prefix}…"
     raise ConfigError(
         f"this would be a new run, in which nothing failed: {compared}",
         where=str(path),
