@@ -1,4 +1,4 @@
-"""Settings of the backbone, its server, and of every command that calls it."""
+"""Settings of the backbone and its server, and of the commands that call it."""
 
 from typing import Annotated, Any, Literal
 
@@ -30,7 +30,7 @@ Layers = Annotated[int, Field(ge=-1)]  # on a GPU; -1: as many as fit (Ollama), 
 
 
 class SamplingSettings(SparseSettings):
-    """Overrides of the defaults in `mmerg.backends.protocol.Sampling`. The seed is the run's."""
+    """Overrides the defaults of `mmerg.backends.protocol.Sampling`. The seed is that of the run."""
 
     num_predict: int | None = None
     temperature: Annotated[Number | None, Field(ge=0)] = None
@@ -81,9 +81,22 @@ class LoadSettings(SparseSettings):
 
 
 class BackboneSettings(SettingsModel):
-    """A model: its name in Ollama, or a GGUF file (with mmproj for vision) for the embedded backend, for which
-    `workers` names the copies and `threads` (0: all cores but one) is per copy. concurrency: simultaneous calls per
-    host. image_side: pixels of a frame's longer side. note: printed after the replies."""
+    """A model, and how it is called.
+
+    Attributes:
+        name: the name in tables and folders.
+        model: the name in Ollama.
+        gguf, mmproj: the files for the embedded backend; mmproj is needed for vision.
+        workers: the names of the copies of the model that the embedded backend loads.
+        threads: threads of each copy; 0: all cores but one.
+        load: how the server loads the model.
+        think: the model thinks before it replies.
+        max_images: images in a call.
+        image_side: the longer side of a frame, in pixels.
+        concurrency: simultaneous calls per host.
+        sampling: overrides of the default samplers.
+        note: a text to print after the replies.
+    """
 
     name: ModelName
     model: Text
@@ -101,7 +114,7 @@ class BackboneSettings(SettingsModel):
 
 
 class DeadlineSettings(ClassSpec):
-    """Seconds by the names of `mmerg.backends.deadlines.Deadlines`, which has the defaults."""
+    """Deadlines in seconds, with the names and defaults of `mmerg.backends.deadlines.Deadlines`."""
 
     __pydantic_extra__: dict[str, Seconds] = Field(init=False)
 
@@ -120,7 +133,8 @@ class AdapterSettings(ClassSpec):
 
 
 class BackendSettings(SettingsModel):
-    """Where calls go: an adapter per host. revive_after: seconds until a failed host is tried again."""
+    """The hosts that calls go to, and the adapter for each. revive_after: seconds until a failed host is tried
+    again."""
 
     name: Name
     hosts: Annotated[Hosts, Field(min_length=1), RUNTIME_ONLY]
@@ -130,6 +144,8 @@ class BackendSettings(SettingsModel):
 
 
 class CallSettings(SettingsModel):
+    """The settings of every command that calls a model."""
+
     backbone: BackboneSettings
     backend: BackendSettings
 

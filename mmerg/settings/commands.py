@@ -30,7 +30,7 @@ class DoctorRunSettings(RunSettings):
 
 
 class FeaturesSettings(SettingsModel):
-    """The features of a history for the small empathetic model: its words, or with an embedder its embedding."""
+    """The features of a history for the small empathetic model: its words, or its embedding if there is an embedder."""
 
     name: Name
     embedder: EmbedderSettings | None = None
@@ -53,8 +53,8 @@ class TrainSettings(SettingsModel):
 
 
 class ImportSettings(SettingsModel):
-    """Replies of another system, and their corpus: see `conf/import.yaml`. Settings of runs in a dataset's config are
-    ignored."""
+    """Replies of another system, and their corpus: see `conf/import.yaml`. Ignores the settings of runs in the config
+    of a dataset."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -149,7 +149,7 @@ class RateSettings(SettingsModel):
     out: Annotated[Path | None, PLACE] = None
 
 
-COMMANDS: Mapping[str, type[SettingsModel]] = {  # by the config in conf/ that a command composes
+COMMANDS: Mapping[str, type[SettingsModel]] = {  # by the name of the config in conf/ that the command composes
     "config": RunSettings,
     "data": RunSettings,
     "doctor": DoctorSettings,

@@ -1,4 +1,4 @@
-"""Composes a command's config in code, as its command line does: `compose("config", ["dataset=demo"])`."""
+"""Composes a command's config in code as its command line does: `compose("config", ["dataset=demo"])`."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,11 +28,11 @@ _composing = threading.RLock()  # Hydra's state is global to the process
 
 
 def compose(config_name: str, overrides: Sequence[str], own: Path | None = None) -> DictConfig:
-    """The config of a command with overrides. own: a folder as for `--config-dir`. Raises ConfigError if they do not
-    compose."""
+    """Composes the config of a command with these overrides. own: the user's folder of configs, as for `--config-dir`.
+    Raises ConfigError, which lists all problems, if they do not compose."""
     more = [f"hydra.searchpath=['file://{own}']"] if own else []
     with _composing:
-        program = GlobalHydra.instance().hydra  # of the job that calls this
+        program = GlobalHydra.instance().hydra  # of the running job, if this is called in one
         GlobalHydra.instance().clear()
         try:
             with initialize_config_dir(str(conf_folder()), version_base="1.3"):
@@ -46,7 +46,7 @@ def compose(config_name: str, overrides: Sequence[str], own: Path | None = None)
 def explain_error(
     error: Exception, config_name: str, overrides: Sequence[str], own: Path | None = None, *, sweep: bool = False
 ) -> ConfigError:
-    """Translates an error of Hydra: all problems with the overrides, or else what Hydra says."""
+    """Translates an error of Hydra: lists all problems with the overrides, or else repeats what Hydra says."""
     kind = COMMANDS[config_name]
     found = {override: list(find_problems(override, kind, own, sweep=sweep)) for override in overrides}
     problems = [problem for problems_here in found.values() for problem in problems_here]
@@ -61,9 +61,9 @@ def explain_error(
 
 
 def _others(found: Mapping[str, Sequence[Problem]], config_name: str, own: Path | None) -> Iterator[Problem]:
-    """Further problems: those of the settings that the valid overrides compose."""
+    """Finds problems in the settings that the valid overrides compose."""
     named = {problem.key for problems_here in found.values() for problem in problems_here}
     with suppress(ConfigError):
         config = compose(config_name, [override for override, problems_here in found.items() if not problems_here], own)
         problems = try_parse(config, COMMANDS[config_name], [own] if own else [])[1]
-        yield from (one for one in problems if one.key.partition(".")[0] not in named)
+        yield from (problem for problem in problems if problem.key.partition(".")[0] not in named)

@@ -1,4 +1,4 @@
-"""The config groups of `conf/` and of a user's folder, and their options. Imports neither Hydra nor pydantic.
+"""Lists the config groups of `conf/` and of the user's folder, and their options. Imports neither Hydra nor pydantic.
 
 list_options("frames")    # ["all", "none", "paper"]
 """
@@ -14,20 +14,20 @@ OLLAMA = "http://127.0.0.1:11434"
 
 
 def conf_folder() -> Path:
-    """The folder of YAML files: inside an installed package, next to the package in a checkout."""
+    """The folder of mmerg's configs, which is inside an installed package, but beside the package in a checkout."""
     here = Path(__file__).parents[1]
     return next(folder for folder in (here / "conf", here.parent / "conf") if folder.is_dir())
 
 
 def list_groups(own: Path | None = None) -> list[str]:
-    """The config groups: an option of each is chosen with `group=option`."""
+    """The config groups. `group=option` on a command line chooses an option of a group."""
     folders = [conf_folder(), *([own] if own and own.is_dir() else [])]
     found = {group.name for folder in folders for group in folder.iterdir() if group.is_dir()}
-    return sorted(found - {"hydra", "rating"})  # rating: forms, which no config composes
+    return sorted(found - {"hydra", "rating"})  # rating: forms of rating pages, which no config composes
 
 
 def check_folder(own: Path) -> Path:
-    """The absolute path of a user's folder of configs. Raises ConfigError if it has none."""
+    """The absolute path of the user's folder of configs. Raises ConfigError if it has no configs."""
     folder = Path(os.path.expanduser(own)).absolute()  # noqa: PTH111 - pathlib raises for an unknown user
     if not (any(folder.glob("*/**/*.yaml")) or any(folder.rglob("*.py"))):
         hint = "give the folder above the groups: DIR where the config is DIR/system/mine.yaml"
@@ -36,27 +36,27 @@ def check_folder(own: Path) -> Path:
 
 
 def list_options(group: str, own: Path | None = None) -> list[str]:
-    """The options of a config group: its files by name, those in subfolders as `folder/name`."""
+    """The options of a config group, which are the names of its files; those in subfolders are `folder/name`."""
     folders = (folder / group for folder in (conf_folder(), own) if folder)
     files = ((folder, file) for folder in folders for file in folder.rglob("*.yaml"))
     return sorted({file.relative_to(folder).with_suffix("").as_posix() for folder, file in files})
 
 
 def suggest_options(group: str, choice: str | None, own: Path | None = None) -> str:
-    """The hint for a wrong option: the options of the group, and the nearest."""
+    """The hint for a wrong option: the nearest option, and all options of the group."""
     options = list_options(group, own)
-    all_of = f"one of {', '.join(options)}"
+    choices = f"one of {', '.join(options)}"
     if group == "dataset" and not choice:
         return "dataset=demo, or dataset=meld, iemocap, empathetic or folder with dataset.root=…"
     near = did_you_mean(choice or "", options).replace("mean ", f"mean {group}=")
     if choice and group == "backbone" and is_model(f"{choice}:latest"):
-        all_of += f"; a model of Ollama is named with its tag: backbone={choice}:latest"
-    return f"{near} {all_of}" if near else all_of
+        choices += f"; a model of Ollama is named with its tag: backbone={choice}:latest"
+    return f"{near} {choices}" if near else choices
 
 
 def with_backend(overrides: Sequence[str]) -> list[str]:
-    """Adds `backend=ollama` to overrides that choose the demo dataset, whose config chooses the embedded backend, and a
-    model of Ollama."""
+    """Adds `backend=ollama` to overrides that choose both a model of Ollama and the demo dataset, as that dataset's
+    config chooses the embedded backend."""
     given = {key: value for key, _, value in (override.partition("=") for override in overrides)}
     names = given.get("backbone", "").split(",")
     demo = given.get("dataset") == "demo" and not {"backend", "backbone.gguf"} & given.keys()
@@ -65,7 +65,7 @@ def with_backend(overrides: Sequence[str]) -> list[str]:
 
 
 def is_model(name: str) -> bool:
-    """Whether `backbone=name` names a model of Ollama, not a config: the name of a model has a tag."""
+    """Whether `backbone=name` names a model of Ollama rather than a config. Names of models have a tag."""
     return re.fullmatch(r"[A-Za-z0-9][\w./+-]*:[\w.+-]+", name, re.ASCII) is not None
 
 
@@ -81,8 +81,8 @@ def _text(backbone: str) -> str:
 
 
 def read_ollama_host() -> str:
-    """The address in OLLAMA_HOST, where Ollama's programs look for the server. Masks a password, which the settings
-    refuse, so that `--cfg job --resolve` does not print it."""
+    """The address of Ollama's server in the environment variable OLLAMA_HOST. Settings refuse a password in it; it is
+    masked so that `--cfg job --resolve` does not print it."""
     given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")
     if not given:
         return OLLAMA

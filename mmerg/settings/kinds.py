@@ -16,16 +16,17 @@ from pydantic import (
     model_serializer,
 )
 
+# Marks of settings.
 RUNTIME_ONLY = "does not affect results"  # an interrupted run may continue with another value
-PLACE = "a path"  # of a file or folder; only its last name can affect results
+PLACE = "a path"  # of a file or folder; at most its last name affects results
 PASSWORD = re.compile(r"://[^/\s]*@")  # in an address
 NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
-Plain: TypeAlias = dict[str, Any]  # settings as YAML has them
+Plain: TypeAlias = dict[str, Any]  # settings as in YAML
 Value = TypeVar("Value")
 
 
 def _must(holds: Callable[[Value], object], what: str) -> Callable[[Value], Value]:
-    """A validator that requires `holds(value)`. Its error says what a value must be."""
+    """A validator that requires `holds(value)`. what: describes a valid value, for the error."""
 
     def checked(value: Value) -> Value:
         if not holds(value):
@@ -36,11 +37,11 @@ def _must(holds: Callable[[Value], object], what: str) -> Callable[[Value], Valu
 
 
 def _text(value: Any) -> str:
-    """Also accepts what pydantic's own type refuses: any character of file names, and numbers (`ids=[5]`)."""
+    """Accepts what pydantic's type refuses: any character that a file name may have, and numbers (`ids=[5]`)."""
     if type(value) in (int, float):
         return str(value)
     if not isinstance(value, str):
-        raise ValueError("a text")  # noqa: TRY004 - as pydantic takes it
+        raise ValueError("a text")  # noqa: TRY004 - pydantic expects a ValueError
     return value
 
 
@@ -67,7 +68,7 @@ def _differ(hosts: Sequence[str]) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    """Whether JSON can hold the value: it has no nan and no inf."""
+    """Whether JSON can represent the value, which then has no nan and no inf."""
     if isinstance(value, dict | list | tuple):
         return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)
@@ -90,7 +91,7 @@ ShardText = Annotated[  # mmerg.runs.shards
 ]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Words = Annotated[tuple[Word, ...], Field(strict=False, min_length=1)]
-Folders = Annotated[  # one or several; the first that has the file counts
+Folders = Annotated[  # one or several; the first that has a file takes precedence
     tuple[Word, ...],
     Field(strict=False, min_length=1),
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
@@ -112,7 +113,7 @@ Side = Annotated[int, Field(ge=32)]  # pixels
 
 
 class SettingsModel(BaseModel):
-    """A node of the settings. `plain` gives it as YAML has it."""
+    """A node of the settings. `plain` returns it as in YAML."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
 
@@ -121,7 +122,7 @@ class SettingsModel(BaseModel):
 
 
 class SparseSettings(SettingsModel):
-    """A node that passes on only the settings that were set; its receiver has defaults for the rest."""
+    """A node whose `plain` has only the settings that were set. The code that gets it has defaults for the others."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: SerializerFunctionWrapHandler) -> Plain:
@@ -130,7 +131,7 @@ class SparseSettings(SettingsModel):
 
 
 class ClassSpec(SparseSettings):
-    """A class of mmerg's or the user's (`_target_`) and its arguments."""
+    """A class of mmerg or of the user (`_target_`), and its arguments."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[

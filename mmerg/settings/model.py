@@ -1,8 +1,8 @@
 """All settings of a run, with their types and bounds, and whether they affect results.
 
-Hydra composes the configs in `conf/`; these classes say what they may hold. A new setting is a line of YAML, which
-explains it, and a line here, in `commands.py`, `backbone.py` or `sources.py`. Every package may import these modules;
-they import none of them.
+Hydra composes the configs in `conf/`, and these classes validate them. To add a setting, write a line in YAML, which
+explains it, and a field here, in `commands.py`, `backbone.py` or `sources.py`. Every package may import these modules,
+which import none of the others.
 """
 
 from typing import Annotated, Literal, get_args
@@ -33,8 +33,8 @@ from mmerg.settings.kinds import (
 )
 from mmerg.settings.sources import MemorySettings
 
-LOOPS = ("audit", "single", "refine", "candidates")  # mmerg's loops; any other is the user's
-TEXT = "text"  # an output that is no record
+LOOPS = ("audit", "single", "refine", "candidates")  # mmerg's loops; any other is a custom one
+TEXT = "text"  # an output that is free text
 FinalSelection = Literal["lexicographic", "last"]
 Selection = FinalSelection | Literal["calibrated"]  # by measured checks (auditor.json)
 Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # of a check, from cheap to expensive
@@ -47,7 +47,7 @@ View = Literal["labels", "last_turns", "without_before", "seed"]
 
 
 class MemorySourceSettings(SettingsModel):
-    """The corpus of exemplars, which is never the evaluated one."""
+    """The corpus that exemplars are taken from. It is never the evaluated one."""
 
     root: Annotated[Path | None, PLACE] = None
     split: Text | None = None
@@ -56,8 +56,8 @@ class MemorySourceSettings(SettingsModel):
 
 
 class DatasetSettings(SettingsModel):
-    """A corpus reader and its arguments. emotion_of: whose emotion a label is: that of the responder (expressed), or of
-    the other speaker (felt). memory: null without a corpus for exemplars."""
+    """A corpus reader and its arguments. emotion_of: a label is the emotion that the responder expresses, or the one
+    that the other speaker feels. memory: the corpus for exemplars; null if there is none."""
 
     name: Name
     root: Annotated[Path | None, PLACE] = None
@@ -71,10 +71,18 @@ class DatasetSettings(SettingsModel):
 
 
 class ProtocolSettings(SettingsModel):
-    """Which turns are targets. targets: last (the final turn, or the reply after it with `respond_as`), all (every turn
-    with a history), labelled (every such turn with a label). emotions: all, nonneutral, or the labels that a target may
-    have. max_per_dialogue: keeps the latest ones. sample: the size of a sample of all, drawn with `seed`. history: how
-    many earlier turns a prompt shows."""
+    """Which turns are targets.
+
+    Attributes:
+        name: the name of the protocol.
+        targets: last (the final turn, or the reply after it with `respond_as`), all (every turn with a history), or
+            labelled (every turn with a history and a label).
+        emotions: all, nonneutral, or the labels that a target may have.
+        max_per_dialogue: the number of targets per dialogue; the latest are kept.
+        sample: the number of targets that are drawn at random.
+        seed: of this draw.
+        history: how many earlier turns a prompt shows.
+    """
 
     name: Text = ""
     targets: Literal["last", "all", "labelled"] = "last"
@@ -86,10 +94,21 @@ class ProtocolSettings(SettingsModel):
 
 
 class StageSettings(SettingsModel):
-    """A stage of a system; see `conf/system/merg.yaml`. output: the dotted name of a frozen pydantic class, or text.
-    function: a class that answers in place of a model. form: how its check is made; null: no check. code: functions of
-    form=code. reads: with labels, the emotion comes from the labels' probabilities in several `orders`. cite_last: how
-    many of the last turns it may cite; null: any."""
+    """A stage of a system; see `conf/system/merg.yaml`.
+
+    Attributes:
+        sees: the symbols of its inputs.
+        gives: the symbol of its output.
+        output: the dotted name of a frozen pydantic class, or "text".
+        function: a class that is called instead of a model.
+        check: the auditor's question about the output.
+        form: how its check is made; null: it has no check.
+        code: the functions of form=code.
+        reads: "labels" takes the emotion from the probabilities of the labels, in as many `orders`.
+        cite_last: how many of the last turns it may cite; null: all.
+        logprobs: ask for the log-probabilities of the reply's tokens.
+        sampling: overrides of the backbone's samplers.
+    """
 
     sees: Words
     gives: Word
@@ -106,8 +125,8 @@ class StageSettings(SettingsModel):
 
 
 class AuditorSettings(SettingsModel):
-    """The auditor of each pass. Without an output it answers the stages' checks; loops with free feedback give it an
-    output with the fields that end the loop (stop) and rank the pass (score)."""
+    """The auditor of each pass. Without an `output`, it answers the checks of the stages. Loops with free-text feedback
+    give it an output whose fields end the loop (`stop`) and rank the pass (`score`)."""
 
     name: Word
     sees: Words
@@ -119,19 +138,24 @@ class AuditorSettings(SettingsModel):
 
 
 class EqualTokensSettings(SettingsModel):
-    """Sets the number of candidates so that they cost the tokens of a run of one system, where each costs those of a
-    run of the other."""
+    """The number of candidates is computed so that all cost as many tokens as the system `of`, if each costs as many as
+    the system `candidate`."""
 
     of: Name
     candidate: Name
 
 
 class SystemSettings(SettingsModel):
-    """A system. prompts: folders of its templates; earlier ones take precedence. loop: audit, single, refine,
-    candidates, a dotted name, or a `_target_`. n: the independent passes of loop=candidates. label_order: of the
-    emotions in prompts and schemas, shuffled by the sample's id or as in the corpus. rerun: how loop=audit asks a
-    faulty stage again: with its output shown, or in other views. label_sets: which label set of a dataset the system
-    uses, by dataset."""
+    """A system; see `conf/system/merg.yaml`.
+
+    Attributes:
+        prompts: the folders of its templates; earlier ones take precedence.
+        loop: audit, single, refine, candidates, a dotted name, or a `_target_`.
+        n: the number of independent passes of loop=candidates.
+        label_order: the order of emotions in prompts and schemas: shuffled by the sample's id, or as in the corpus.
+        rerun: how loop=audit runs a faulty stage again: with its output shown, or in other views.
+        label_sets: the label set that the system uses, by dataset.
+    """
 
     name: Name
     prompts: Folders
@@ -158,20 +182,20 @@ class SystemSettings(SettingsModel):
     @field_validator("stages")
     @classmethod
     def _in_order(cls, stages: dict[str, StageSettings]) -> dict[str, StageSettings]:
-        """The stages as listed, but each after those whose outputs it sees: a config that extends another can only
-        append stages. A cycle stays as it is; the build reports it."""
-        left, ordered = dict(stages), dict[str, StageSettings]()
-        while left:
-            missing = {stage.gives for stage in left.values()}
-            name = next((one for one, stage in left.items() if missing.isdisjoint(stage.sees)), None)
-            if name is None:
-                return ordered | left
-            ordered[name] = left.pop(name)
+        """Moves each stage behind those whose outputs it sees, since a config that extends another can only append
+        stages. Leaves a cycle as it is; the build reports it."""
+        remaining, ordered = dict(stages), dict[str, StageSettings]()
+        while remaining:
+            missing = {stage.gives for stage in remaining.values()}
+            following = next((name for name, stage in remaining.items() if missing.isdisjoint(stage.sees)), None)
+            if following is None:
+                return ordered | remaining
+            ordered[following] = remaining.pop(following)
         return ordered
 
 
 class FramesSettings(SettingsModel):
-    """Keyframes: which agents see them, and how they are sampled and shown; see `conf/frames/paper.yaml`."""
+    """Which agents see keyframes, and how these are sampled and shown; see `conf/frames/paper.yaml`."""
 
     seen_by: Literal["paper", "all", "none"] = "paper"
     last_turns: Positive = 2
@@ -186,7 +210,7 @@ class FramesSettings(SettingsModel):
 
 
 class RunSettings(BatchSettings):
-    """All of a run: see `conf/config.yaml`, which explains each key."""
+    """All settings of a run: see `conf/config.yaml`, which explains each key."""
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
@@ -205,6 +229,6 @@ class RunSettings(BatchSettings):
     @field_validator("repeats")
     @classmethod
     def _seeds_in_bounds(cls, repeats: int, info: ValidationInfo) -> int:
-        if (left := SEEDS - info.data.get("seed", 0)) < repeats:
-            raise ValueError(f"at most {left}, as each repeat has the next seed, and seeds are under {SEEDS}")
+        if (most := SEEDS - info.data.get("seed", 0)) < repeats:
+            raise ValueError(f"at most {most}, as each repeat has the next seed, and seeds are under {SEEDS}")
         return repeats

@@ -1,7 +1,6 @@
 """Makes any model of Ollama an option of `backbone`: `backbone=qwen3-vl:8b` needs no config.
 
-If a config of mmerg names the model, that config is used. Any other model has the settings of BASE and its own
-name.
+If one of mmerg's configs is for the model, that config is used. Any other model gets the settings of BASE and its name.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ class OllamaSearchPath(SearchPathPlugin):
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
-    """Replaces Hydra's file source, under its name. Hydra's own ignores a `# @package` line after a byte order mark,
-    and parses every file twice per job."""
+    """Replaces Hydra's source of config files, which ignores a `# @package` line after a byte order mark, and parses
+    every file twice per job."""
 
     def load_config(self, config_path: str) -> ConfigResult:
         file = Path(self.path, self._normalize_file_name(config_path))

@@ -1,4 +1,4 @@
-"""Overrides as users type them, with the quotes that Hydra's grammar needs.
+"""Prepares overrides as users type them: adds the quotes that Hydra's grammar needs.
 
 prepare_override("dataset.root=~/a'b")    # "dataset.root='/home/ana/a\\'b'"
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-# A value, or an item of a list or sweep. Round brackets enclose one item.
+# A value, or an item of a list or sweep. Parentheses enclose a single item.
 _PART = re.compile(r"(?! )(?:\$\{[^}]*\}|\([^()]*\)|[^,\[\]{}])+")
 
 

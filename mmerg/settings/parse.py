@@ -1,4 +1,4 @@
-"""From a composed config to typed settings, with all problems reported at once.
+"""Parses a composed config to typed settings, and reports all problems at once.
 
 settings = parse(compose("config", ["dataset=meld", "limit=3"]), RunSettings)
 """
@@ -27,17 +27,18 @@ from mmerg.settings.tree import get_fields, get_path, is_settings, iterate_leave
 KINDS = (RunSettings, TrainSettings, ImportSettings)
 PATHS = tuple({key: None for kind in KINDS for key in paths_marked(kind, PLACE)})
 _RUNTIME = {key for kind in KINDS for key in paths_marked(kind, RUNTIME_ONLY)}
-_AS_TYPED = tuple(key for key in PATHS if key in _RUNTIME)  # the others are made absolute
-_PASSED_ON = ("root", "split", "sessions", "label_set")  # by a dataset's config, to its reader
+_AS_TYPED = tuple(key for key in PATHS if key in _RUNTIME)  # the other paths are made absolute
+_READER_SETTINGS = ("root", "split", "sessions", "label_set")  # the config of a dataset may pass these to its reader
 Settings = TypeVar("Settings", bound=SettingsModel)
 OmegaConf.register_new_resolver("ollama_host", read_ollama_host, replace=True)  # used by conf/backend
 
 
 def get_user_folders() -> list[Path]:
-    """The user's config folders on the command line, in a job of Hydra. Raises ConfigError if a chosen option has the
-    name of one of mmerg's, which Hydra prefers."""
+    """The user's config folders on the command line, for use in a job of Hydra. Raises ConfigError if a chosen option
+    has the name of one of mmerg's, which Hydra would prefer."""
     runtime = HydraConfig.get().runtime
-    own = [Path(one.path) for one in runtime.config_sources if one.schema == "file" and one.provider != "main"]
+    sources = [source for source in runtime.config_sources if source.schema == "file" and source.provider != "main"]
+    own = [Path(source.path) for source in sources]
     for group, option in runtime.choices.items():
         for folder in own if (conf_folder() / group / f"{option}.yaml").is_file() else ():
             if (file := folder / group / f"{option}.yaml").is_file():
@@ -51,8 +52,8 @@ def task_overrides() -> list[str]:
 
 
 def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> Settings:
-    """The settings of a composed config. own: folders of the user's configs, with their templates and Python
-    files. Raises ConfigError with all that is wrong."""
+    """The settings of a composed config. own: the user's folders of configs, templates and Python files. Raises
+    ConfigError, which lists all problems."""
     sys.path += [str(folder) for folder in own if str(folder) not in sys.path]  # after all installed packages
     settings, problems = try_parse(config, kind, own)
     if settings is None or problems:
@@ -89,34 +90,35 @@ def try_parse(
     try:
         return kind.model_validate(plain), problems or unresolved
     except ValidationError as error:
-        invalid = [one for one in translate_errors(error, kind) if not _is_below(one.key, [*missing, *absent])]
+        invalid = [found for found in translate_errors(error, kind) if not _is_below(found.key, [*missing, *absent])]
     # A setting that refers to another has the same problem; it is reported once.
     copies = [key for key, value in iterate_leaves(raw) if isinstance(value, str) and "${" in value]
-    problems += [one for one in invalid if not _is_below(one.key, copies)]
+    problems += [found for found in invalid if not _is_below(found.key, copies)]
     return None, problems or unresolved or invalid
 
 
 def _is_below(key: str, keys: Sequence[str]) -> bool:
-    return f"{key}.".startswith(tuple(f"{one}." for one in keys))
+    return f"{key}.".startswith(tuple(f"{above}." for above in keys))
 
 
 def _unread(raw: Plain) -> Iterator[Problem]:
-    """Settings of the dataset that its config passes to no reader. raw: the settings with unresolved references."""
+    """Finds settings of the dataset that its config passes to no reader. raw: the settings with unresolved
+    references."""
     read = sorted(set(re.findall(r"\bdataset\.(?:memory\.)?\w+", str(raw))))
     for above in ("dataset", "dataset.memory"):
         reader = get_path(raw, f"{above}.reader")
-        for key in _PASSED_ON if isinstance(reader, dict) else ():
+        for key in _READER_SETTINGS if isinstance(reader, dict) else ():
             path = f"{above}.{key}"
             value = get_path(raw, path)
             if value is not None and path not in read and isinstance(reader.get(key), dict | type(None)):
-                takes = ", ".join(one for one in read if one.rpartition(".")[0] == above) or "none"
+                takes = ", ".join(name for name in read if name.rpartition(".")[0] == above) or "none"
                 dataset = get_path(raw, "dataset.name")
                 what = f"{path} is {format_value(value)}, and dataset={dataset} passes it to no reader"
-                yield Problem(path, what, f"leave it out; its config takes {takes}")
+                yield Problem(path, what, f"remove it; its config takes {takes}")
 
 
 def _add_defaults(config: DictConfig, kind: type[SettingsModel]) -> None:
-    """Adds defaults that the configs omit, as other settings may refer to them."""
+    """Adds the defaults that configs omit, since other settings may refer to them."""
     given = {key for key in config if not OmegaConf.is_missing(config, key)}
     for key, info in get_fields(kind).items():
         part = unwrap_optional(info.annotation)
@@ -132,14 +134,13 @@ def _add_defaults(config: DictConfig, kind: type[SettingsModel]) -> None:
 
 
 def _settle(config: DictConfig, own: Sequence[Path]) -> None:
-    """Completes paths, and turns a name that YAML reads as a number into a text, before other settings refer to
-    them."""
+    """Completes paths, and makes a label set that YAML reads as a number a text, before references are resolved."""
     for key in PATHS:
         if isinstance(path := OmegaConf.select(config, key), str) and path:
             OmegaConf.update(config, key, _whole(key, path))
     if isinstance(label_set := OmegaConf.select(config, "dataset.label_set"), int):
         OmegaConf.update(config, "dataset.label_set", str(label_set))
-    for group in ("system", "judge") if own else ():  # the user's templates lie next to the user's config
+    for group in ("system", "judge") if own else ():  # the user's templates are next to the user's config
         key = f"{group}.prompts"
         prompts = OmegaConf.select(config, key)
         if prompts and isinstance(prompts, str | ListConfig):
@@ -148,7 +149,7 @@ def _settle(config: DictConfig, own: Sequence[Path]) -> None:
 
 
 def _beside(prompts: object, configs: Sequence[Path]) -> object:
-    """A folder of templates that lies next to the user's configs, as an absolute path."""
+    """The absolute path of a folder of templates, which may be relative to the user's configs."""
     if not isinstance(prompts, str) or prompts.startswith("package:"):
         return prompts
     folders = [folder / os.path.expanduser(prompts) for folder in configs]  # noqa: PTH111

@@ -1,4 +1,4 @@
-"""Problems of settings, reported all at once: each key, its valid values, and the nearest one.
+"""Problems of settings, which are reported all at once, with the valid values of each and the nearest one.
 
 raise combine_problems([unknown_setting(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
 """
@@ -25,7 +25,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem and what is valid. key: the setting."""
+    """A problem of the setting `key`, and a hint that says what is valid."""
 
     key: str
     what: str
@@ -38,28 +38,28 @@ def missing_value(key: str, where: str = CONFIGURATION) -> Problem:
 
 
 def combine_problems(problems: Sequence[Problem]) -> ConfigError:
-    """Combines all problems in one error."""
-    places = ", ".join(dict.fromkeys(one.where for one in problems))
+    """Combines problems in one error."""
+    places = ", ".join(dict.fromkeys(problem.where for problem in problems))
     if len(problems) == 1:
         return ConfigError(problems[0].what, where=places, hint=problems[0].hint)
-    lines = (f"  {one.what}; {one.hint}" for one in problems)
+    lines = (f"  {problem.what}; {problem.hint}" for problem in problems)
     return ConfigError("\n".join([f"{len(problems)} settings are wrong", *lines]), where=places)
 
 
 def unknown_setting(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> Problem:
-    """The problem of an unknown setting. The hint names the nearest: one of the same group, or one of this name in
-    another group."""
+    """The problem of an unknown setting. The hint suggests a similar one of the same group, or one of this or a similar
+    name in any group."""
     above, _, last = key.rpartition(".")
     try:
         parent = model_at(kind, above) if above else kind
     except KeyError:
         parent = None
     siblings = {name: f"{above}.{name}" if above else name for name in get_keys(parent)} if parent else {}
-    every = [one for one, _ in iterate_keys(kind)]
+    every = [path for path, _ in iterate_keys(kind)]
     near = (
         [siblings[name] for name in get_close_matches(last, siblings, 1)]
-        or [one for one in every if f".{one}".endswith(f".{last}")]
-        or [one for one in every if get_close_matches(last, [one.rpartition(".")[2]], 1, 0.8)]
+        or [path for path in every if f".{path}".endswith(f".{last}")]
+        or [path for path in every if get_close_matches(last, [path.rpartition(".")[2]], 1, 0.8)]
     )
     known = f"settings: {', '.join(siblings.values() or get_keys(kind))}"
     hint = f"did you mean {' or '.join(near[:3])}?" if near else known
@@ -69,7 +69,7 @@ def unknown_setting(kind: type[SettingsModel], key: str, where: str = COMMAND_LI
 def translate_errors(
     error: ValidationError, kind: type[SettingsModel], where: str = CONFIGURATION
 ) -> Iterator[Problem]:
-    """Translates pydantic's errors to the terms of the command line."""
+    """Translates pydantic's errors to problems in the terms of the command line."""
     for invalid in error.errors(include_url=False):
         key, value, context = ".".join(map(str, invalid["loc"])), invalid["input"], invalid.get("ctx", {})
         what = f"{key} is {format_value(value)}"
@@ -78,7 +78,7 @@ def translate_errors(
                 yield unknown_setting(kind, key, where)
             case "missing":
                 yield missing_value(key, where)
-            case "model_type" if isinstance(value, str) and "." not in key:  # a config that chooses an option
+            case "model_type" if isinstance(value, str) and "." not in key:  # a config has `group: option` as a setting
                 hint = f"choose an option on the command line, {key}={value}, or in the defaults of the config"
                 yield Problem(key, what, hint, where)
             case "literal_error":
@@ -89,7 +89,7 @@ def translate_errors(
 
 
 def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> Node:
-    """Reads a part of the settings. Raises ConfigError, naming `where`, with all problems."""
+    """Reads a part of the settings. Raises ConfigError, which names `where` and lists all problems."""
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
@@ -97,7 +97,7 @@ def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> 
 
 
 def describe_choices(value: Any, allowed: Sequence[str]) -> str:
-    """The valid values, and the nearest one."""
+    """Describes the valid values, and suggests the nearest one."""
     near = did_you_mean(str(value).lower(), allowed)
     if isinstance(value, bool) and "off" in allowed:
         near = 'in YAML write "on" or "off" in quotes'
@@ -105,7 +105,7 @@ def describe_choices(value: Any, allowed: Sequence[str]) -> str:
 
 
 def format_value(value: Any) -> str:
-    """A value as typed on a command line. A long one is shortened, and a password is masked."""
+    """A value as one would type it on a command line. Shortens long values, and masks passwords."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return PASSWORD.sub("://***@", _SHORT.repr(value))

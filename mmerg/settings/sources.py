@@ -1,4 +1,4 @@
-"""Settings of inputs besides the dialogue: exemplars of a memory, and hints of a small empathetic model."""
+"""Settings of the inputs besides the dialogue: exemplars from a memory, and hints of a small empathetic model."""
 
 from typing import Annotated, Literal
 
@@ -37,7 +37,7 @@ class EmbedderSettings(ClassSpec):
 
 
 class MemorySettings(SettingsModel):
-    """A retrieval memory, the source of M by default: see `conf/memory/minilm.yaml`, which explains each key."""
+    """A retrieval memory, which by default is the source M: see `conf/memory/minilm.yaml`, which explains each key."""
 
     target: Word = Field("mmerg.sources.exemplars.FromMemory", alias="_target_")
     name: Name

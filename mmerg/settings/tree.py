@@ -1,8 +1,8 @@
-"""The settings as a tree of keys: the class at a key, and the keys with a mark.
+"""Finds classes and keys in the tree of settings.
 
 get_keys(FramesSettings)                  # ["seen_by", "last_turns", …]
 model_at(RunSettings, "frames")           # FramesSettings
-paths_marked(RunSettings, RUNTIME_ONLY)             # ["limit", "backend.hosts", …]
+paths_marked(RunSettings, RUNTIME_ONLY)   # ["limit", "backend.hosts", …]
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ def get_keys(kind: type[SettingsModel]) -> list[str]:
 
 
 def model_at(kind: type[SettingsModel], key: str) -> type[SettingsModel] | None:
-    """The class of settings at a dotted key; None if the key holds a value, or anything, as arguments of a user's class
-    do. Raises KeyError for an unknown setting."""
+    """The class of settings at a dotted key; None if the key has a value, or if it may have anything, as an argument of
+    a user's class. Raises KeyError for an unknown setting."""
     node: Any = kind
     for name in key.split("."):
         if get_origin(node) is dict:
@@ -54,10 +54,10 @@ def is_settings(node: Any) -> TypeGuard[type[SettingsModel]]:
 
 
 def unwrap_optional(annotation: Any) -> Any:
-    """A type without annotations and without "or None"."""
+    """The type without annotations and without `| None`."""
     if get_origin(annotation) is Annotated:
         return unwrap_optional(get_args(annotation)[0])
-    inner = [one for one in get_args(annotation) if one is not type(None)]
+    inner = [argument for argument in get_args(annotation) if argument is not type(None)]
     return unwrap_optional(inner[0]) if type(None) in get_args(annotation) and len(inner) == 1 else annotation
 
 
