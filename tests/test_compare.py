@@ -21,19 +21,19 @@ def compare(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def kept(*arguments: str) -> ComparisonReport:
-    """What `--json` writes, beside the first run."""
+def compare_as_json(*arguments: str) -> ComparisonReport:
+    """The report that `--json` writes."""
     file = Path(arguments[0]).parent / "out.json"
     assert main([*arguments, *FEW, "--json", str(file)]) == 0
     return read_record(file, ComparisonReport)
 
 
-def of(compared: ComparisonReport, metric: str) -> list[MetricComparison]:
-    return [one for pair in compared.pairs for one in pair.comparisons if one.metric == metric]
+def find_comparisons(compared: ComparisonReport, metric: str) -> list[MetricComparison]:
+    return [comparison for pair in compared.pairs for comparison in pair.comparisons if comparison.metric == metric]
 
 
-def row(shown: str, metric: str) -> str:
-    """The first row of a metric, blanks made one."""
+def get_row(shown: str, metric: str) -> str:
+    """The first row of a metric, with single spaces between its cells."""
     [line, *_] = [line for line in shown.splitlines() if line.split()[:1] == [metric]]
     return " ".join(line.split())
 
@@ -43,19 +43,19 @@ def pair(tmp_path: Path) -> tuple[str, str]:
     return write_two_runs(tmp_path)
 
 
-def test_two_runs(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    compared = kept(*pair, "--primary", "acc", "--primary", "dist1")
+def test_a_table_shows_the_differences_of_two_runs(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    compared = compare_as_json(*pair, "--primary", "acc", "--primary", "dist1")
     shown = capsys.readouterr().out
     assert "A: tiny (1), first\nB: tiny (2), second\n10 samples in both\n" in shown
     assert "acc: b = 1 pairs count only in A, c = 3 only in B (McNemar, exact)" in shown
-    [acc], [dist] = of(compared, "acc"), of(compared, "dist1")
+    [acc], [dist] = find_comparisons(compared, "acc"), find_comparisons(compared, "dist1")
     assert (acc.n, acc.a_right, acc.b_right, acc.p, acc.p_holm) == (10, 1, 3, 0.625, 1.0)
     assert acc.interval
     assert acc.detectable
     ends = f"{acc.interval[0]:+.2f} to {acc.interval[1]:+.2f}"
-    assert row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 1.0000 {acc.detectable:.2f} 10"
+    assert get_row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 1.0000 {acc.detectable:.2f} 10"
     assert (dist.n, dist.left_out, dist.test) == (8, 2, "permutation, 60 draws, seed 0")
-    assert row(shown, "dist1").endswith(" 8 (2 left out)")
+    assert get_row(shown, "dist1").endswith(" 8 (2 left out)")
     assert "tok:nltk" in dist.signature
     table = [line for line in shown.splitlines() if " ↑ " in line]
     assert len(table) > 5
@@ -66,7 +66,7 @@ def test_only_primary_metrics_are_tested_and_corrected_over_all_runs(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     third = write_run(tmp_path / "third", make_results("..........", shift=2))
-    compared = kept(*pair, third)
+    compared = compare_as_json(*pair, third)
     shown = capsys.readouterr().out
     assert "A: tiny (1), first\nB: tiny (2), second\n" in shown
     assert "A: tiny (1), first\nB: tiny (3), third\n" in shown
@@ -74,11 +74,11 @@ def test_only_primary_metrics_are_tested_and_corrected_over_all_runs(
     assert compared.tested == ["acc", "dist2", "acc", "dist2"]
     found = [one for pair in compared.pairs for one in pair.comparisons]
     assert all((one.p_holm, one.test) == (None, "") for one in found if one.p is None)
-    [calls, _] = of(compared, "calls")
+    [calls, _] = find_comparisons(compared, "calls")
     assert (calls.difference, calls.p, calls.interval, calls.detectable, calls.why) == (0.0, None, None, None, "")
     corrected = holm([one.p for one in found if one.p is not None])
     assert [one.p_holm for one in found if one.p is not None] == corrected
-    declared = of(kept(*pair, third, "--primary", "acc"), "acc")
+    declared = find_comparisons(compare_as_json(*pair, third, "--primary", "acc"), "acc")
     assert [(one.p, one.p_holm) for one in declared] == [(0.625, 0.625), (0.0625, 0.125)]
 
 
@@ -94,7 +94,9 @@ def test_the_same_command_gives_the_same_bytes_and_changes_no_run(pair: tuple[st
     assert state() == before
 
 
-def test_dialogues_with_several_samples_are_exchanged_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dialogues_with_several_samples_are_exchanged_as_a_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sides = []
     for name, forecast in (("first", "anger"), ("second", "joy")):
         lines = [result(f"d{number // 3}/{number}", "Well.", forecast, gold="joy") for number in range(12)]
@@ -105,11 +107,13 @@ def test_dialogues_with_several_samples_are_exchanged_whole(tmp_path: Path, caps
 def test_perplexities_of_two_models_are_not_compared(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [found] = of(kept(pair[0], write_run(tmp_path / "other", make_results("xxxx......"), model="larger")), "self_ppl")
+    [found] = find_comparisons(
+        compare_as_json(pair[0], write_run(tmp_path / "other", make_results("xxxx......"), model="larger")), "self_ppl"
+    )
     assert (found.difference, found.p, found.p_holm) == (None, None, None)
     assert "self_ppl: not comparable, the signatures differ: lm:tiny" in capsys.readouterr().out
     edit_run(pair[1], lambda manifest: manifest["engine"].update(version="2"))  # only recorded
-    [found] = of(kept(*pair), "self_ppl")
+    [found] = find_comparisons(compare_as_json(*pair), "self_ppl")
     assert found.signature.endswith("||scripted-1")
     assert found.difference == pytest.approx(2.718281828**1.1 - 2.718281828**1.0)
 
@@ -117,14 +121,14 @@ def test_perplexities_of_two_models_are_not_compared(
 def test_differing_settings_are_listed(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     edit_run(pair[1], lambda manifest: manifest["settings"]["system"].update(max_iterations=7))
     edit_run(pair[1], lambda manifest: manifest["engine"].update(version="2"))
-    [found] = kept(*pair).pairs
+    [found] = compare_as_json(*pair).pairs
     assert found.settings == {"system.max_iterations": ("2", "7"), "engine.version": ("1", "2")}
     settings = "settings that differ, A → B\n  system.max_iterations: 2 → 7\n  engine.version: 1 → 2\n"
     assert settings in capsys.readouterr().out
 
 
-def seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
-    """A run a pattern, alike but for the seed."""
+def run_seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
+    """A run per pattern. They differ only in their seeds."""
     made = []
     for seed, pattern in enumerate(patterns, start=first):
         made.append(write_run(folder / f"{name}{seed}", make_results(pattern)))
@@ -134,23 +138,23 @@ def seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
 
 
 def test_seeds_are_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a = seeds(tmp_path, "a", "xxxx....", "xxx.....")
-    b = seeds(tmp_path, "bb", "xxxxxx..", "xxxxx...")
+    a = run_seeds(tmp_path, "a", "xxxx....", "xxx.....")
+    b = run_seeds(tmp_path, "bb", "xxxxxx..", "xxxxx...")
     edit_run(a[1], lambda manifest: manifest["protocol"].update(samples=9))
-    compared = kept(a[0], b[1], a[1], b[0])
+    compared = compare_as_json(a[0], b[1], a[1], b[0])
     shown = capsys.readouterr().out
     assert "warning: a1 has no result for 1 samples of its protocol" in shown
-    [pair], [acc], [dist] = compared.pairs, of(compared, "acc"), of(compared, "dist1")
+    [pair], [acc], [dist] = compared.pairs, find_comparisons(compared, "acc"), find_comparisons(compared, "dist1")
     assert (pair.a_runs, pair.b_runs, pair.samples) == (("a0", "a1"), ("bb0", "bb1"), 8)
     assert (acc.n, acc.dialogues, acc.a_value, acc.b_value, acc.difference) == (8, 8, 43.75, 68.75, 25.0)
     assert acc.a_sd == pytest.approx(8.8388, abs=1e-3)
     assert acc.test == "permutation, 60 draws, seed 0"
-    alone = [kept(*both) for both in zip(a, b, strict=True)]
-    assert dist.a_value == pytest.approx(fmean(of(one, "dist1")[0].a_value or 0 for one in alone))
+    alone = [compare_as_json(*both) for both in zip(a, b, strict=True)]
+    assert dist.a_value == pytest.approx(fmean(find_comparisons(one, "dist1")[0].a_value or 0 for one in alone))
     assert "A: tiny max_iterations 1 seed 0, a0; tiny max_iterations 1 seed 1, a1\nB: tiny max_iterations 2" in shown
     assert "seed 1, bb1\n8 samples in both, each score the mean over 2 seeds\n" in shown
     assert "seed: " not in shown
-    assert row(shown, "acc").startswith("acc ↑ 43.75 ± 8.84 68.75 ± 8.84 +25.00 ")
+    assert get_row(shown, "acc").startswith("acc ↑ 43.75 ± 8.84 68.75 ± 8.84 +25.00 ")
 
 
 def refuse(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def scored(folder: Path, name: str, right: int, seed: int = 0, iterations: int = 2) -> str:
-    """A run of twelve forecasts, of which `right` are right."""
+    """A run with twelve forecasts, of which `right` are right."""
     lines = [
         result(f"d{number}/1", f"so it is {number}.", "joy" if number < right else "fear", gold="joy")
         for number in range(12)
@@ -39,7 +39,7 @@ def scored(folder: Path, name: str, right: int, seed: int = 0, iterations: int =
     return str(run)
 
 
-def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scores_are_printed_and_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder), *QUICK]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
@@ -56,7 +56,7 @@ def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]
     assert scores.scores["dist1"].signature.startswith("n:1|tok:nltk-")
 
 
-def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_runs_are_shown_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = build_run(tmp_path / "two", [result("a/1", "oh dear", "joy", gold="joy")], logprobs={"a/1": [-1.0]})
     twelve = scored(tmp_path, "twelve", 9)
     options = ["--tokenizer", "whitespace", "--seed", "3", "--verbose"]
@@ -86,10 +86,10 @@ def test_wrong_arguments_are_refused_before_any_run_is_scored(
         main([str(folder), "--tokenizer", "unheard-of"])
 
 
-def test_a_table_for_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_for_a_paper_has_a_row_per_setting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [scored(tmp_path, "full", 9), scored(tmp_path, "bare", 6, iterations=0)]
-    asked = ("--columns", "acc,dist1", "--names", "Full, Bare")
-    assert main([*runs, *asked, "--format", "latex", *QUICK]) == 0
+    options = ("--columns", "acc,dist1", "--names", "Full, Bare")
+    assert main([*runs, *options, "--format", "latex", *QUICK]) == 0
     text = capsys.readouterr().out
     assert r" & acc $\uparrow$ & dist1 $\uparrow$ \\" in text
     assert re.search(r"^Full & \\textbf{75.00} & \\textbf{", text, re.MULTILINE)

@@ -17,7 +17,7 @@ def make(tmp_path: Path) -> Maker:
     return Maker(tmp_path)
 
 
-def test_ratings_by_a_judge(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ratings_by_a_judge_are_shown_if_there_is_only_one(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("run")
     rate(run, "larger", 3.9)
     drawn = match("main", run)
@@ -40,14 +40,14 @@ def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> 
     runs = [make("own"), make("more", seed=1), make("else", "memory.top_k=2")]
     for run in runs:
         rate(run, "larger", 3.9, own=run.name != "else")
-    told = "rated by the model that wrote the replies: larger@likert"
+    note = "rated by the model that wrote the replies: larger@likert"
     lines = [line for line in match("main", *runs).rows if line.by != "paper"]
-    assert [line.name for line in lines if told in line.note] == ["· run 1", "· run 2", "· mean of runs 1, 2"]
-    assert any(told in note for note in match("main", *runs).notes)
-    assert not any(told in line.note for line in match("topk", *runs).rows)  # no column of it is rated
+    assert [line.name for line in lines if note in line.note] == ["· run 1", "· run 2", "· mean of runs 1, 2"]
+    assert any(note in table_note for table_note in match("main", *runs).notes)
+    assert not any(note in line.note for line in match("topk", *runs).rows)  # no column of it is rated
 
 
-def test_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_as_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("run", right=24)
     capsys.readouterr()
     assert main(["iterations", str(run)]) == 0
@@ -89,8 +89,10 @@ def test_without_arguments_all_scored_runs_are_shown(
     assert f"mmerg score {tmp_path / 'runs' / 'unscored'}" in shown.err
 
 
-def test_which_tables_a_run_is_in(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In those of its dataset, or in all if no table has its dataset."""
+def test_a_run_is_shown_in_the_tables_of_its_dataset(
+    make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If no table has its dataset, it is shown in all tables."""
     runs = {dataset: make(dataset, dataset=dataset) for dataset in ("demo", "iemocap")}
     capsys.readouterr()
     assert main(["--runs", str(tmp_path / "none")]) == 0
@@ -126,15 +128,15 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Maker, capsys:
     assert f"mmerg score {run}" in shown
 
 
-def test_wrong_arguments(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_are_refused(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("run")
-    for arguments, told in (
+    for arguments, message in (
         (["mian"], "mian is neither a table nor a run folder"),
         ([str(tmp_path)], "this is not a run folder"),
         ([str(run), "--out", str(run / MANIFEST / "file")], "cannot write"),
     ):
         assert main(arguments) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
     (run / MANIFEST).write_text(json.dumps(manifest | {"settings": {"judge": {}}}), encoding="utf-8")
     assert main([str(run)]) == 2

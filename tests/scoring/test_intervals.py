@@ -15,16 +15,16 @@ from tests.scoring.results import compute, forecasts, replies
 
 
 def apart(n: int) -> list[str]:
-    """A dialogue a sample."""
+    """Each sample has a dialogue of its own."""
     return [f"d{number}" for number in range(n)]
 
 
 def grouped(n: int, each: int) -> list[str]:
-    """A dialogue for each so many neighbours."""
+    """`each` neighbouring samples share a dialogue."""
     return [f"d{number // each}" for number in range(n)]
 
 
-def of_mean(by: IntervalBy, values: Sequence[float], dialogues: list[str], resamples: int = 10) -> Interval:
+def interval_of_mean(by: IntervalBy, values: Sequence[float], dialogues: list[str], resamples: int = 10) -> Interval:
     return compute_interval(by, mean(values), dialogues, resamples=resamples, seed=0)
 
 
@@ -34,23 +34,27 @@ def ends(result: Interval) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(("right", "n"), [(26, 31), (0, 5), (700, 2610)])
-def test_wilson_is_that_of_statsmodels(right: int, n: int) -> None:
+def test_wilsons_interval_equals_that_of_statsmodels(right: int, n: int) -> None:
     from statsmodels.stats.proportion import proportion_confint
 
     expected = proportion_confint(right, n, method="wilson")
     assert wilson(right / n, n) == pytest.approx(expected, abs=1e-12)
-    result = of_mean("wilson", [100.0] * right + [0.0] * (n - right), apart(n))
+    result = interval_of_mean("wilson", [100.0] * right + [0.0] * (n - right), apart(n))
     assert ends(result) == pytest.approx([100 * end for end in expected])
     assert result.method == "wilson"
 
 
 def test_samples_of_one_dialogue_count_less() -> None:
     few = (1.959964 / 2.570582) ** 2  # (z/t)² of 6 dialogues
-    together = of_mean("wilson", [100.0] * 30 + [0.0] * 30, grouped(60, 10))  # in each all are right, or all wrong
+    together = interval_of_mean(
+        "wilson", [100.0] * 30 + [0.0] * 30, grouped(60, 10)
+    )  # a dialogue is all right or all wrong
     # between-dialogue variance 6/5 · 6 · 5² / 60², so n is 0.25 over it
     assert together.method == f"wilson, effective n {5 * few:.1f} of 6 dialogues"
     assert together.ends == pytest.approx([100 * end for end in wilson(0.5, 5 * few)])
-    result = of_mean("wilson", [100.0, 0.0] * 30, grouped(60, 10))  # they differ by nothing: all count
+    result = interval_of_mean(
+        "wilson", [100.0, 0.0] * 30, grouped(60, 10)
+    )  # dialogues do not differ: all samples count
     assert result.ends == pytest.approx([100 * end for end in wilson(0.5, 60 * few)])
 
 
@@ -70,13 +74,13 @@ def test_intervals_of_shares_cover_few_or_rare_dialogues() -> None:
 
 
 def beta_shares(rng: np.random.Generator, count: int, a: float, b: float) -> tuple[Value, list[str]]:
-    """Ten samples a dialogue, each dialogue with a share of its own."""
+    """Ten samples per dialogue; each dialogue has another share."""
     right = rng.random(10 * count) < np.repeat(rng.beta(a, b, count), 10)
     return mean((100.0 * right).tolist()), grouped(10 * count, 10)
 
 
 def test_intervals_of_skewed_means_and_macro_f1_cover() -> None:
-    """Percentiles would cover 83 to 90 %."""
+    """Intervals by percentiles would cover 83 to 90 %."""
     assert coverage(lambda rng: (mean(rng.exponential(size=15)), apart(15)), "bootstrap", 1.0) > 0.93
 
     gold, right = np.array([0.5, 0.2, 0.2, 0.1]), np.array([0.8, 0.5, 0.5, 0.1])
@@ -93,8 +97,8 @@ def test_intervals_of_skewed_means_and_macro_f1_cover() -> None:
     assert coverage(few_forecasts, "bootstrap", truth) > 0.93
 
 
-def test_the_jackknife_s_standard_error_is_that_of_new_samples() -> None:
-    """Of 60 corpora of 60 replies each, drawn from a Zipf-like vocabulary."""
+def test_the_standard_error_of_the_jackknife_is_that_of_new_samples() -> None:
+    """There are 60 corpora of 60 replies each, drawn from a Zipf-like vocabulary."""
     rng = np.random.default_rng(1)
     weights = 1 / np.arange(1, 2001) ** 1.05
     weights /= weights.sum()
@@ -112,23 +116,27 @@ def test_the_jackknife_s_standard_error_is_that_of_new_samples() -> None:
 @pytest.mark.parametrize("by", ["wilson", "bootstrap", "jackknife"])
 def test_one_dialogue_has_no_interval(by: IntervalBy) -> None:
     for n in (1, 3):
-        assert of_mean(by, [100.0] * n, ["d"] * n) == (None, "", "no interval: all samples are from one dialogue")
+        assert interval_of_mean(by, [100.0] * n, ["d"] * n) == (
+            None,
+            "",
+            "no interval: all samples are from one dialogue",
+        )
 
 
 @pytest.mark.parametrize("by", ["bootstrap", "jackknife"])
 def test_resampling_needs_ten_dialogues(by: IntervalBy) -> None:
-    """With fewer they cover too seldom: at most 75 % for distinct n-grams of 5 replies."""
+    """Intervals of fewer dialogues cover the truth too seldom: at most 75 % for distinct n-grams of 5 replies."""
     values = list(map(float, range(10)))
     for count in (2, 5, 9):
-        assert of_mean(by, values[:count], apart(count)) == (None, "", "no interval: fewer than 10 dialogues")
-    assert of_mean(by, values, apart(10), 200).ends
+        assert interval_of_mean(by, values[:count], apart(count)) == (None, "", "no interval: fewer than 10 dialogues")
+    assert interval_of_mean(by, values, apart(10), 200).ends
 
 
 @pytest.mark.parametrize("by", ["bootstrap", "jackknife"])
 def test_constant_values_have_no_interval(by: IntervalBy) -> None:
     for value in (0.0, 0.1, 100.0):
         why = "no interval: it would have no width, every draw giving the same"
-        assert of_mean(by, [value] * 12, apart(12), resamples=30) == (None, "", why)
+        assert interval_of_mean(by, [value] * 12, apart(12), resamples=30) == (None, "", why)
 
 
 METRICS: list[Metric] = [

@@ -1,4 +1,4 @@
-"""McNemar's and Holm's p against other implementations; detectable differences against simulation."""
+"""McNemar's test and Holm's correction by other implementations; detectable differences by simulation."""
 
 from functools import cache
 from itertools import combinations
@@ -13,12 +13,12 @@ from mmerg.scoring.shares import holm, mcnemar, smallest_shift
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
-def test_mcnemar_is_that_of_statsmodels(b: int, c: int) -> None:
+def test_mcnemars_test_equals_that_of_statsmodels(b: int, c: int) -> None:
     assert mcnemar(b, c) == pytest.approx(float(published_mcnemar([[7, b], [c, 5]], exact=True).pvalue))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-def test_holm_is_bonferroni_over_every_set_of_hypotheses(ps: list[float]) -> None:
+def test_holms_correction_is_bonferronis_over_every_set_of_hypotheses(ps: list[float]) -> None:
     """Closed testing: a hypothesis is rejected if every set that contains it is."""
     sets = [chosen for size in range(1, len(ps) + 1) for chosen in combinations(range(len(ps)), size)]
     bonferroni = {chosen: min(1.0, len(chosen) * min(ps[place] for place in chosen)) for chosen in sets}
@@ -28,7 +28,7 @@ def test_holm_is_bonferroni_over_every_set_of_hypotheses(ps: list[float]) -> Non
 
 @pytest.mark.parametrize(("n", "discordance"), [(31, 0.5), (71, 0.3), (31, 0.05)])
 def test_the_smallest_shift_is_found_with_80_percent_power(n: int, discordance: float) -> None:
-    """A shift above the discordance makes more pairs differ."""
+    """A shift larger than the discordance makes more pairs differ."""
     shift = smallest_shift(n, discordance)
     assert shift is not None
     assert (shift > discordance) == (discordance == 0.05)

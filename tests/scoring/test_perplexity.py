@@ -1,4 +1,4 @@
-"""Perplexity under the generating model by hand, and under another model against transformers' own loss."""
+"""Perplexity under the generating model by hand, and under another model by the loss of transformers."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ SPOKEN = "<s> <unk> oh no dear that is hard i am so sorry , . keys again my lost
 WORDS = SPOKEN.split()
 
 
-def test_self_perplexity_weighs_all_tokens_alike() -> None:
+def test_self_perplexity_gives_all_tokens_the_same_weight() -> None:
     results = [
         sample_result("a/1", logprobs=(-1.0, -2.0, -3.0)),
         sample_result("b/1", logprobs=(-0.5,)),
@@ -38,7 +38,7 @@ def test_replies_in_json_or_selected_by_it_have_another_signature() -> None:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random GPT-2 of a few thousand weights whose words are WORDS, in a folder."""
+    """A folder with a random GPT-2 of a few thousand weights and the vocabulary WORDS."""
     torch = pytest.importorskip("torch", reason="the extra `metrics` is not installed")
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
@@ -48,8 +48,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("gpt2")
     words: Any = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="<unk>"))
     words.pre_tokenizer = Whitespace()
-    made: Any = PreTrainedTokenizerFast
-    made(tokenizer_object=words, bos_token="<s>", unk_token="<unk>").save_pretrained(folder)
+    fast_tokenizer: Any = PreTrainedTokenizerFast
+    fast_tokenizer(tokenizer_object=words, bos_token="<s>", unk_token="<unk>").save_pretrained(folder)
     torch.manual_seed(0)
     config = GPT2Config(
         vocab_size=len(WORDS), n_positions=12, n_embd=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0
@@ -59,7 +59,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def loss(folder: Path, words: str, scored: int) -> float:
-    """Σ −ln p of the last `scored` words, by transformers' own loss."""
+    """Σ −ln p of the last `scored` words, from the loss of transformers."""
     import torch
     from transformers import GPT2LMHeadModel
 
@@ -71,7 +71,7 @@ def loss(folder: Path, words: str, scored: int) -> float:
         return float(model(input_ids=ids, labels=labels).loss) * scored
 
 
-def test_reference_perplexity_is_the_model_s_loss(tiny: Path) -> None:
+def test_reference_perplexity_is_the_loss_of_the_model(tiny: Path) -> None:
     results = [sample_result("a/1", "oh no"), sample_result("b/1", "that is so hard ."), sample_result("c/1", None)]
     plain = ref_perplexity(str(tiny))
     total = loss(tiny, "<s> oh no", 2) + loss(tiny, "<s> that is so hard .", 5)

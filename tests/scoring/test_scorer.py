@@ -1,4 +1,4 @@
-"""The scores of a run, and the file that keeps them."""
+"""The scores of a run, and the file that stores them."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -78,7 +78,7 @@ def folder(tmp_path: Path) -> Path:
         ("Yes.", "whitespace", False),
     ],
 )
-def test_a_tokenizer_that_does_not_split_the_words(
+def test_a_tokenizer_that_does_not_split_words_is_reported(
     tmp_path: Path, reply: str, tokenizer: Tokenizer, uncut: bool
 ) -> None:
     run = build_run(tmp_path, [result("a/1", reply)])
@@ -117,7 +117,7 @@ def test_every_score_has_n_signature_and_interval_or_reason(folder: Path) -> Non
     assert scores.scores["self_ppl"].higher_is_better is False
 
 
-def test_descriptive_metrics_by_hand(folder: Path) -> None:
+def test_descriptive_metrics_have_the_values_computed_by_hand(folder: Path) -> None:
     scores = score_run(read_run(folder), QUICK).scores
     found = {name: (scores[name].value, scores[name].n) for name in DESCRIBING}
     assert found == {
@@ -149,7 +149,7 @@ def test_measured_memory_is_a_score(folder: Path) -> None:
     assert (scores["memory_gib"].value, "on_cpu" in scores) == (6.5, False)
 
 
-def test_the_same_samples_in_any_order_give_the_same_bytes(folder: Path) -> None:
+def test_the_order_of_samples_does_not_change_the_file(folder: Path) -> None:
     run = read_run(folder)
     files = []
     for results in (run.results, run.results, run.results[::-1]):
@@ -159,7 +159,7 @@ def test_the_same_samples_in_any_order_give_the_same_bytes(folder: Path) -> None
     assert Scores.model_validate_json(files[0]) == score_run(run, QUICK)
 
 
-def test_scores_of_an_earlier_command_stay_while_the_results_do(folder: Path, tmp_path: Path) -> None:
+def test_scores_of_an_earlier_command_are_kept_if_the_results_are_the_same(folder: Path, tmp_path: Path) -> None:
     costly = Score(name="bert_f1", value=85.0, n=3, signature="model:x", higher_is_better=True)
     scores = score_run(read_run(folder), QUICK)
     write_scores(folder, scores.model_copy(update={"scores": scores.scores | {"bert_f1": costly}}))
