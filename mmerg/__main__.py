@@ -60,7 +60,7 @@ def _complete(arguments: list[str]) -> int:
     if "COMP_LINE" not in os.environ:
         name = "run"  # install and uninstall are the same for all
     elif not space:
-        print(" ".join(one for one in list_commands() if one.startswith(name)))  # noqa: T201
+        print(" ".join(command for command in list_commands() if command.startswith(name)))  # noqa: T201
         return 0
     elif name not in HYDRA:
         return 0

@@ -17,7 +17,6 @@ from mmerg.settings.model import FORMS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(prog="python -m mmerg.audit", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="a finished run folder, such as runs/demo-merg-…")
     parser.add_argument("--n", type=int, metavar="N", default=40, help="number of samples; default: %(default)s")

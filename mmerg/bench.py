@@ -37,8 +37,8 @@ def bench(out: Console, given: argparse.Namespace) -> int:
         given.config_dir = check_folder(given.config_dir)
     names = list(dict.fromkeys(given.backbones or PAPER))
     settings = [_settings(given, f"backbone={name}", *given.settings) for name in names]
-    load_corpus(settings[0].dataset)  # an error here would be every backbone's
-    rows = [_run(out, number, one, given.settings) for number, one in enumerate(settings)]
+    load_corpus(settings[0].dataset)  # an error of the corpus would end the run of every backbone
+    rows = [_run(out, number, run_settings, given.settings) for number, run_settings in enumerate(settings)]
     default = not given.backbones and not any(word.startswith("backend") for word in given.settings)
     if default and not any(row.outcome.runs for row in rows):
         out.print("none of the paper's backbones is available: using the small embedded model instead")

@@ -45,7 +45,6 @@ def compare(given: argparse.Namespace) -> int:
 
 
 def main(arguments_given: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(prog="python -m mmerg.compare", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all comparisons to FILE")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Run folders and the arguments for Hydra, which begin with an option, or a key=value that is no folder."""
+    """The run folders, and the arguments for Hydra, which start with an option or with a key=value that is no
+    folder."""
 
     def is_run(argument: str) -> bool:
         is_folder = os.path.isdir(argument)  # noqa: PTH112  (Path's raises for a name as long as a setting may be)
@@ -33,7 +34,6 @@ def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
 
 
 def main() -> int:
-    """The command."""
     folders, arguments = split(sys.argv[1:])
 
     def job(settings: JudgeSettings) -> int:

@@ -25,8 +25,8 @@ GROUPS = {"system": "system", "corpus": "dataset", "backbone": "backbone"}
 
 
 def new(out: Console, kind: str, name: str, model: str, base: str | None) -> int:
-    """Writes the folder `name` to the working directory. model: of a backbone, as Ollama names it. base: the system to
-    extend. Raises ConfigError for a wrong name."""
+    """Writes the folder `name` to the working directory. model: Ollama's name for the model of a new backbone. base:
+    the system to extend. Raises ConfigError for a wrong name."""
     _check_name(kind, name, model)
     files = render_extension(base, name) if base else render_example(kind, name, model)
     folder = Path(name)

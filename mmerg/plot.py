@@ -40,8 +40,8 @@ Drawn: TypeAlias = "tuple[Figure | None, str]"  # a figure, or None and why ther
 
 
 def plot(out: Console, given: argparse.Namespace) -> int:
-    """Draws and writes. Raises RunError if a run cannot be read or a file cannot be written, ConfigError if there
-    is not one label a run."""
+    """Draws the plots and writes them. Raises RunError if a run cannot be read or a file cannot be written, and
+    ConfigError if there is not one label for each run."""
     paths, target = given.runs, given.out or (given.runs[0] / "plots" if len(given.runs) == 1 else Path("plots"))
     if given.labels and (len(given.labels), len(set(given.labels))) != (len(paths), len(paths)):
         what = f"{len(paths)} runs need as many labels, all different, not {', '.join(given.labels)}"
@@ -96,7 +96,6 @@ def _draw_run(run: RunData, name: str) -> Drawn:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(
         prog="python -m mmerg.plot", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -30,14 +30,13 @@ NEEDED = {"new": "STUDY RUN…", "plan": "", "import": "STUDY FILE"} | dict.from
 
 
 def main() -> int:
-    """The command."""
     if "--help" in sys.argv or len(sys.argv) < 2:  # also after an action
         sys.argv[1:] = ["--help"]
     if sys.argv[1].startswith("-"):
         return run_program("rate", lambda _: 0, __doc__)
     action, *rest = sys.argv[1:]
 
-    def is_path(word: str) -> bool:  # the names of a sweep's runs have "="
+    def is_path(word: str) -> bool:  # the folders of a sweep's runs have "=" in their names
         return not word.startswith("-") and ("=" not in word or os.path.isdir(word))  # noqa: PTH112
 
     paths = [*takewhile(is_path, rest)]

@@ -27,7 +27,7 @@ def choose_folder(paths: Sequence[Path]) -> Path:
 
 
 def report(out: Console, paths: Sequence[Path], folder: Path | None) -> int:
-    """Write a report and print the path of its first page. Raises RunError."""
+    """Writes a report and prints the path of its first page. Raises RunError."""
     with out.status("writing the report"):
         first = write_report(paths, folder or choose_folder(paths))
     out.print(escape(f"report: {first}"), soft_wrap=True)
@@ -35,7 +35,6 @@ def report(out: Console, paths: Sequence[Path], folder: Path | None) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(prog="python -m mmerg.report", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the report; default: see above")

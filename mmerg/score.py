@@ -17,7 +17,6 @@ from mmerg.scoring.standard import add_arguments
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(prog="python -m mmerg.score", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="a run folder, such as runs/demo-merg-…")
     add_table_arguments(parser)

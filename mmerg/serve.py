@@ -19,7 +19,6 @@ CHATS = "chats stay in the browsers that hold them"
 
 
 def job(settings: ServeSettings) -> int:
-    """The server."""
     from mmerg.serving.launch import serve  # only once there is something to serve: --help stays quick
     from mmerg.settings.parse import get_user_folders, task_overrides
 
@@ -27,7 +26,6 @@ def job(settings: ServeSettings) -> int:
 
 
 def main() -> int:
-    """The command."""
     return run_program("serve", job, __doc__, interrupted=CHATS)
 
 

@@ -64,7 +64,6 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(prog="python -m mmerg.show", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="a run folder")
     parser.add_argument("sample", nargs="?", metavar="SAMPLE", help="the id of a sample")

@@ -68,7 +68,6 @@ def _scored(folder: Path, datasets: set[str]) -> tuple[list[TableRun], list[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(prog="python -m mmerg.tables", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(NAMES)}; run folders")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")

@@ -23,7 +23,7 @@ def plain_of(experiment: str, *overrides: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("experiment", NAMES)
-def test_every_member_of_every_experiment_composes(experiment: str) -> None:
+def test_every_row_of_every_experiment_composes(experiment: str) -> None:
     [(key, values)] = swept(experiment).items()
     identities = set()
     for value in values:
@@ -32,7 +32,7 @@ def test_every_member_of_every_experiment_composes(experiment: str) -> None:
     assert len(identities) == len(values)
 
 
-def test_a_row_that_says_what_the_defaults_say_is_the_plain_run() -> None:
+def test_a_row_with_the_default_values_is_the_plain_run() -> None:
     plain = digest_settings(dump_settings("dataset=meld", "dataset.root=/meld"))
     for row in ("ablation=full", "system.max_iterations=2", "memory.top_k=1", "frames=paper"):
         assert digest_settings(dump_settings("dataset=meld", "dataset.root=/meld", row)) == plain

@@ -58,7 +58,7 @@ def all_say(*what: int) -> list[dict[str, int]]:
     return [dict.fromkeys(STAGES, said) for said in what]
 
 
-def test_a_pass_whose_agents_all_say_the_same_repeats_the_one_before() -> None:
+def test_a_pass_with_the_same_outputs_repeats_the_pass_before() -> None:
     assert repeated(refined(Answers(["mpa"] * 4, all_say(0, 1, 1, 1)))) == {2: "mpa", 3: "mpa"}
 
 

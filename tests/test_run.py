@@ -81,7 +81,7 @@ def run(corpus: Path, tmp_path: Path, server: ScriptedOllama) -> Runner:
     return Runner(corpus, tmp_path / "runs", server.url)
 
 
-def test_a_run_writes_everything_down_and_ends_with_its_folder(run: Runner) -> None:
+def test_a_run_writes_its_folder_and_prints_its_path_last(run: Runner) -> None:
     done = run()
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1] == f"run: {run.folder()}"
@@ -127,7 +127,7 @@ def test_clips_that_vanish_during_a_run_fail_their_samples_until_they_are_back(t
         assert "since the run started" not in again.stdout
 
 
-def test_the_same_command_keeps_what_is_finished(run: Runner, server: ScriptedOllama) -> None:
+def test_the_same_command_keeps_finished_samples(run: Runner, server: ScriptedOllama) -> None:
     run("limit=2")
     first = server.calls
     bytes_of_two = (run.folder() / "results.jsonl").read_bytes()
@@ -244,7 +244,7 @@ def test_retrying_samples_of_a_new_run_is_refused(run: Runner, server: ScriptedO
     assert "only the name or the tags differ" in run("limit=1", "only_failed=true").stderr
 
 
-def test_where_nothing_failed_there_is_nothing_to_retry(run: Runner, server: ScriptedOllama) -> None:
+def test_a_run_without_failures_has_nothing_to_retry(run: Runner, server: ScriptedOllama) -> None:
     done = run("limit=1")
     assert "no clip was found, not even missing.mp4: samples run as text only" in done.stdout
     before, calls = contents(run.runs), server.calls
@@ -255,7 +255,7 @@ def test_where_nothing_failed_there_is_nothing_to_retry(run: Runner, server: Scr
     assert (contents(run.runs), server.calls) == (before, calls)
 
 
-def test_ctrl_c_gives_130_and_keeps_what_is_finished(corpus: Path, tmp_path: Path) -> None:
+def test_ctrl_c_exits_with_130_and_keeps_finished_samples(corpus: Path, tmp_path: Path) -> None:
     started: list[BaseProcess] = []
 
     def interrupt(number: int) -> None:

@@ -52,7 +52,7 @@ def three(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs
 
 
-def test_shards_merged_are_the_plain_run_file_by_file(
+def test_merged_shards_equal_the_plain_run_file_by_file(
     run: Run, three: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(tmp_path / "plain")
@@ -74,7 +74,7 @@ def test_shards_merged_are_the_plain_run_file_by_file(
     assert "19 samples are already finished" in capsys.readouterr().out
 
 
-def test_a_shard_resumes_and_stays_as_it_is(run: Run, three: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_shard_stays_unchanged(run: Run, three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = folder_of(three) / SHARDS / "00001-of-00003" / "results.jsonl"
     before = results.read_bytes()
     run(three, "shard=1/3")
@@ -92,6 +92,6 @@ def test_a_shard_keeps_its_replies_in_its_own_folder(run: Run, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "a/b"])
-def test_what_is_no_shard_is_refused(text: str) -> None:
+def test_an_invalid_shard_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="3/64 is the third of 64"):
         parse_settings(*SETTINGS, f"shard={text}")

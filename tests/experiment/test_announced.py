@@ -26,9 +26,7 @@ def corpus(tmp_path: Path) -> tuple[str, ...]:
     return ("dataset=folder", f"dataset.root={tmp_path}", f"runs={tmp_path}/runs", "backend=dry", "frames=none")
 
 
-def test_a_dry_run_is_never_taken_for_the_backbones(
-    corpus: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_is_named_as_such(corpus: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     [ended] = launch(parse_settings(*corpus))
     assert Path(ended.run).name.startswith("folder-merg-dry-")
     first = capsys.readouterr().out
@@ -45,7 +43,7 @@ def test_a_dry_run_is_never_taken_for_the_backbones(
         ("top_k:1", "sources.N.top_k", "sources.N has no embedder", "sources.N.top_k=0"),
     ],
 )
-def test_an_error_of_a_second_memory_names_its_own_key(
+def test_an_error_of_a_second_memory_names_its_setting(
     node: str, where: str, what: str, hint: str, tmp_path: Path
 ) -> None:
     (tmp_path / "sgrg.j2").write_text("{{ N }}", encoding="utf-8")

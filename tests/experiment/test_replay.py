@@ -68,7 +68,7 @@ def test_a_finished_run_and_the_cache_need_no_server(tmp_path: Path, capsys: pyt
     assert not (tmp_path / "third").exists()
 
 
-def test_a_run_that_lacks_events_or_its_order_is_not_taken_as_finished(tmp_path: Path, server: ScriptedOllama) -> None:
+def test_a_run_without_events_or_in_another_order_is_not_finished(tmp_path: Path, server: ScriptedOllama) -> None:
     corpus_in(tmp_path)
     path = Path(run(*given(tmp_path, server.url)).run)
     results, events = path / "results.jsonl", sorted((path / "samples").iterdir())
@@ -86,7 +86,7 @@ def folder_of(*settings: str) -> str:
     return plan_run(parse_settings(*settings)).path.name
 
 
-def test_where_things_lie_does_not_name_a_run_and_what_they_hold_does(tmp_path: Path) -> None:
+def test_the_content_of_inputs_names_a_run_and_their_place_does_not(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     corpus_in(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
@@ -128,7 +128,9 @@ class Knows:
         ("sources.M", []),
     ],
 )
-def test_what_a_class_of_the_users_is_given_decides_wherever_it_lies(key: str, more: list[str], tmp_path: Path) -> None:
+def test_the_content_of_a_custom_class_file_names_a_run_and_its_place_does_not(
+    key: str, more: list[str], tmp_path: Path
+) -> None:
     corpus_in(tmp_path)
     for folder, text in (("a", "one"), ("b", "two"), ("c", "one")):
         (tmp_path / folder).mkdir()
@@ -138,7 +140,7 @@ def test_what_a_class_of_the_users_is_given_decides_wherever_it_lies(key: str, m
     assert a == c != b
 
 
-def test_a_name_and_tags_name_the_folder_and_decide_nothing(tmp_path: Path, server: ScriptedOllama) -> None:
+def test_a_name_and_tags_change_only_the_name_of_the_folder(tmp_path: Path, server: ScriptedOllama) -> None:
     corpus_in(tmp_path)
     plain = folder_of(*given(tmp_path, server.url))
     mark = plain.rpartition("-")[2]

@@ -67,7 +67,7 @@ def test_copies_of_a_setting_are_omitted(base: str, settings: tuple[str, ...], n
     assert list(differences(run(base), run(base, *settings))) == names
 
 
-def test_what_no_setting_explains_has_its_own_name() -> None:
+def test_differences_that_no_setting_explains_are_listed() -> None:
     one = run()
     engine = one.engine.model_copy(update={"version": "2", "digest": "e" * 64, "load": {"num_ctx": 512}})
     session = one.sessions[0].model_copy(update={"git_commit": "f" * 40 + "-dirty"})

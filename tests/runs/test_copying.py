@@ -50,7 +50,7 @@ def trace(reply: str) -> SampleTrace:
         ("Oh no.", {}, ""),
     ],
 )
-def test_what_a_reply_copies(reply: str, copied: dict[str, int], repeats: str) -> None:
+def test_copied_sequences_are_counted_by_source(reply: str, copied: dict[str, int], repeats: str) -> None:
     assert count_copied(trace(reply), reply, "R") == copied
     assert result("a", reply, copied=copied).repeats == repeats
 

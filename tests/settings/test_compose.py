@@ -130,12 +130,12 @@ def test_the_embedded_backend_refuses_hosts() -> None:
     assert "add backend=ollama" in caught.value.hint
 
 
-def test_a_part_that_cannot_be_made_says_why() -> None:
+def test_the_error_for_an_adapter_that_cannot_be_made_names_the_argument() -> None:
     with pytest.raises(ConfigError, match="unheard_of"):
         BackbonePlan.from_settings(parse_settings(*BASE, "+backend.adapter.unheard_of=1")).pool()
 
 
-def test_the_command_takes_a_path_as_it_is_typed(tmp_path: Path) -> None:
+def test_the_command_expands_a_tilde(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mmerg.run", "dataset=meld", "dataset.root=~/MELD"]
     done = in_process(command, cwd=tmp_path, env={"HOME": str(tmp_path)})
     assert done.returncode == 2

@@ -39,7 +39,7 @@ def other(value: Any) -> Any:
             return {"x": 1} if isinstance(value, dict) else "x"
 
 
-def test_only_runtime_settings_leave_the_identity_alone(base: dict[str, Any]) -> None:
+def test_only_runtime_settings_do_not_change_the_identity(base: dict[str, Any]) -> None:
     before = digest_settings(base)
     unmoved = set()
     for path in leaves(base):

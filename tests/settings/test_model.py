@@ -42,7 +42,7 @@ def refused(*settings: str) -> ConfigError:
         ("+sources.N={_target_:a.B,k:{n:[nan]}}", "sources.N.k is {'n': [nan]}", "numbers, which nan and inf are not"),
     ],
 )
-def test_what_a_setting_may_be(setting: str, what: str, hint: str) -> None:
+def test_an_invalid_value_is_refused_with_the_valid_ones(setting: str, what: str, hint: str) -> None:
     error = refused(setting)
     assert error.what == what
     assert error.hint.endswith(hint)
@@ -55,7 +55,7 @@ def test_every_repeat_has_a_seed_in_bounds() -> None:
     assert (error.what, error.hint) == ("repeats is 2", hint)
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     wrong = ("limt=3", "frames=pape", "system.max_iterations=abc", "cache=of", "seed=-1")
     with pytest.raises(ConfigError) as caught:
         compose("config", [*BASE, *wrong])

@@ -30,13 +30,13 @@ def test_the_model_of_a_config_has_its_settings(page: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b:1", "../..:1", "a:"])
-def test_what_can_be_no_model_is_refused(name: str) -> None:
+def test_an_invalid_model_name_is_refused(name: str) -> None:
     assert not is_model(name)
     with pytest.raises(ConfigError):
         composed("dataset=demo", f"backbone={name}")
 
 
-def test_a_near_miss_of_a_configs_name_is_asked_about() -> None:
+def test_a_misspelt_backbone_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(ConfigError) as caught:
         composed("dataset=demo", "backbone=qwen2.5vl-7")
     assert "did you mean backbone=qwen2.5vl-7b?" in str(caught.value)

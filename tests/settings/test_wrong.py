@@ -29,7 +29,7 @@ def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("dataset=demo", "doctor", "dataset", "settings: backbone, backend, contamination"),
     ],
 )
-def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
+def test_an_unknown_setting_is_refused_with_the_nearest_one(argument: str, name: str, what: str, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         compose(name, [*(["dataset=folder", "dataset.root=/x"] * (name in ("config", "data"))), argument])
     assert caught.value.what == f"there is no setting {what}"
@@ -44,11 +44,11 @@ def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
         "system.stages.mpa.sampling.top_k=1",
     ],
 )
-def test_the_rest_is_nothing_to_complain_about(argument: str) -> None:
+def test_valid_arguments_have_no_problems(argument: str) -> None:
     assert not list(find_problems(argument, COMMANDS["config"], sweep=True))
 
 
-def test_a_group_of_the_users_own_is_no_misspelt_setting(tmp_path: Path) -> None:
+def test_a_custom_group_is_no_misspelt_setting(tmp_path: Path) -> None:
     for group, page in (
         ("experiment/mine", "defaults: [{/tuning: slow}]"),
         ("tuning/slow", "seed: 1"),
