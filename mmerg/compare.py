@@ -32,7 +32,7 @@ def compare(given: argparse.Namespace) -> int:
     options, out = read_options(given), console()
     if len(given.run) < 2:
         raise ConfigError("a single run cannot be compared", where="arguments", hint="give two runs or more")
-    runs = [read_run(about.path) for about in read_run_refs(given.run)]
+    runs = [read_run(ref.path) for ref in read_run_refs(given.run)]
     first, *others = form_sides(runs)
     with Console(stderr=True).status(f"comparing {len(runs)} runs"):
         compared = compare_sides(first, others, options)

@@ -46,8 +46,8 @@ def plot(out: Console, given: argparse.Namespace) -> int:
     if given.labels and (len(given.labels), len(set(given.labels))) != (len(paths), len(paths)):
         what = f"{len(paths)} runs need as many labels, all different, not {', '.join(given.labels)}"
         raise ConfigError(what, where="--labels", hint="give each run its own label, in the order of the runs")
-    abouts = read_run_refs(paths)
-    runs = [RunData(about, label) for about, label in zip(abouts, given.labels or label_runs(abouts), strict=True)]
+    refs = read_run_refs(paths)
+    runs = [RunData(ref, label) for ref, label in zip(refs, given.labels or label_runs(refs), strict=True)]
     written = 0
     lacking: dict[str, list[str]] = {}
     with style.styled():
@@ -80,19 +80,19 @@ def _draw(runs: Sequence[RunData], only: Sequence[str]) -> Iterator[tuple[str, D
 
 
 def _draw_run(run: RunData, name: str) -> Drawn:
-    about = run.ref
+    ref = run.ref
     if name in PLANS:
-        return draw_plans(run, name), f"no sample of {about.run} has a forecast and a plan with a {name}"
+        return draw_plans(run, name), f"no sample of {ref.run} has a forecast and a plan with a {name}"
     if name == "blame":
-        traces = (SampleTrace(read_events(about.path, id)) for id in run.results)
-        blame = count_blame(about, (verdict for trace in traces for verdict in iterate_verdicts(trace)))
+        traces = (SampleTrace(read_events(ref.path, id)) for id in run.results)
+        blame = count_blame(ref, (verdict for trace in traces for verdict in iterate_verdicts(trace)))
         audited = any(count_audits(blame)) or UNAUDITED in blame.index
-        return draw_blame(blame, run) if audited else None, f"no pass of {about.run} was audited"
+        return draw_blame(blame, run) if audited else None, f"no pass of {ref.run} was audited"
     if not run.scores:
         return None, describe_unscored([run])
     confusion = run.scores.confusion
     figure = draw_confusion(run, confusion) if confusion else None
-    return figure, f"no sample of {about.run} has a label to compare with"
+    return figure, f"no sample of {ref.run} has a label to compare with"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -32,7 +32,7 @@ def tables(given: argparse.Namespace) -> int:
     datasets = {paper.dataset for several in papers.values() for paper in several}
     skipped: list[str] = []
     if paths:
-        runs = [read_table_run(about.path) for about in check_runs(paths)]
+        runs = [read_table_run(ref.path) for ref in check_runs(paths)]
     else:
         runs, skipped = _scored(given.runs, datasets)
     if given.judge:
@@ -44,7 +44,7 @@ def tables(given: argparse.Namespace) -> int:
         none = not any(own for _, own in placed)
         drawn += [add_runs(paper, own) for paper, own in placed if own or none]
     shown = list(map(format_table, drawn))
-    write_tables(given.format, given.out, shown, shown, (fact for table in drawn for fact in list_csv_rows(table)))
+    write_tables(given.format, given.out, shown, shown, (row for table in drawn for row in list_csv_rows(table)))
     for line in skipped:
         print(printable(f"skipped: {line}"), file=sys.stderr)  # noqa: T201
     return 0

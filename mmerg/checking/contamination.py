@@ -32,10 +32,8 @@ def check_contamination(backend: Backend, corpus: Corpus) -> Finding:
     name = f"{corpus.name} {corpus.split}"
     lines = list(_lines(corpus))
     if len(lines) < LINES:
-        return (
-            "open",
-            f"{name} has {len(lines)} lines of {MIN_WORDS} words or more after a first turn; {LINES} are needed",
-        )
+        found = f"{len(lines)} lines of {MIN_WORDS} words or more after a first turn"
+        return "open", f"{name} has {found}; {LINES} are needed"
     lines = random.Random(7).sample(lines, LINES)
     mixed = [line._replace(first=other.first) for line, other in zip(lines, [*lines[1:], lines[0]], strict=True)]
     replies = {line: _reply(backend, name, line) for line in (*lines, *mixed)}

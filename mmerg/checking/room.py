@@ -55,9 +55,8 @@ def _count_tokens(settings: RunSettings, engine: Engine, sample: Sample, image_t
 
     def count_call(call: Called) -> float:
         text = sum(len(message.text) for message in call.messages) / CHARACTERS
-        return (
-            text + sum(inputs.get(symbol, 0) for symbol in sees[call.stage]) + float(str(call.sampling["num_predict"]))
-        )
+        unwritten = sum(inputs.get(symbol, 0) for symbol in sees[call.stage])
+        return text + unwritten + float(str(call.sampling["num_predict"]))
 
     longest = max(count_call(event) for event in events if isinstance(event, Called))
     return round(longest + OUTPUT * (len(system.stages) + system.max_repairs))

@@ -20,13 +20,8 @@ LINE_INTERVAL = 30.0  # seconds between plain lines while no sample ends
 
 class Progress:
     """Shows samples, calls, tokens per second and the time left. Without a terminal it prints a line at the start, when
-    a sample ends, and every `interval` seconds, as a call may take minutes.
-
-    Args:
-        total: the number of samples to run.
-        kept: the number of samples that an earlier start finished.
-        kept_failed: how many of these failed.
-    """
+    a sample ends, and every `interval` seconds, as a call may take minutes. total: the number of samples to run. kept:
+    the number of samples that an earlier start finished, of which `kept_failed` failed."""
 
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, interval: float = LINE_INTERVAL

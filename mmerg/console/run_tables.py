@@ -16,12 +16,8 @@ MAX_WORD = 40  # characters; longer fields of a plan are sentences
 
 
 class Summary:
-    """Counts over results, in one pass.
-
-    Args:
-        rows: how many results the table of replies shows.
-        imported: another system wrote the replies, so calls are unknown.
-    """
+    """Counts over results, in one pass. rows: how many results the table of replies shows. imported: another system
+    wrote the replies, so calls are unknown."""
 
     def __init__(self, results: Iterable[Result], rows: int = ROWS, imported: bool = False) -> None:
         self.imported = imported

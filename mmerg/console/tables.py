@@ -34,14 +34,8 @@ _LATEX = str.maketrans(
 @dataclass(frozen=True)
 class Table:
     """A table of texts. On a terminal, columns that do not fit continue below, with the row names repeated, so that no
-    number is cut.
-
-    Attributes:
-        heads: the heads of the columns.
-        rows: a text for each head; the first is the name of the row. In LaTeX, further lines of a cell are small.
-        notes: lines below the table.
-        best: (row, column) of the cells in bold.
-    """
+    number is cut. rows: a text for each head; the first is the name of the row. In LaTeX, further lines of a cell are
+    small. best: (row, column) of the cells in bold."""
 
     title: str
     heads: Sequence[str]
@@ -79,17 +73,17 @@ def write_tables(
     out: Path | None,
     parts: Iterable[RenderableType],
     tables: Sequence[Table],
-    facts: Iterable[Mapping[str, object]],
+    csv_rows: Iterable[Mapping[str, object]],
 ) -> None:
-    """Prints `parts` as text, `tables` as LaTeX, or `facts` as CSV, as `form` says; or writes them to the file `out`.
-    Raises RunError if the file cannot be written."""
+    """Prints `parts`, `tables` or `csv_rows`, if `form` is text, latex or csv; or writes them to the file `out`. Raises
+    RunError if the file cannot be written."""
     if form == "text":
         target = Console(file=io.StringIO(), width=120, highlight=False) if out else console()
         for part in parts:
             target.print(part, soft_wrap=isinstance(part, Text))
         text = cast("io.StringIO", target.file).getvalue() if out else ""
     else:
-        text = as_csv(list(facts)) if form == "csv" else "\n".join(map(as_latex, tables))
+        text = as_csv(list(csv_rows)) if form == "csv" else "\n".join(map(as_latex, tables))
     if out:
         write_output(out, text)
     else:

@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def list_commands() -> dict[str, str]:
-    """The commands: the first line of the module's docstring by name."""
+    """The first line of the docstring of each command's module, by the name of the command."""
     lines = {}
     for file in sorted(Path(__file__).parents[1].glob("[!_]*.py")):
         source = file.read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def printable(text: str) -> str:
 
 
 def escape(text: str) -> Text:
-    """A text that mmerg did not write for a console: its markup is literal, and its control characters are escaped."""
+    """Makes such a text safe for a console: its markup is literal, and its control characters are escaped."""
     return Text(printable(text))
 
 

@@ -134,6 +134,5 @@ def _read_lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[Dial
         if not problems:
             yield line
     if problems or not line_numbers:
-        raise list_problems(
-            f"{path.name} cannot be used as it is", problems or ["it has no dialogue"], str(path), LAYOUT
-        )
+        what = f"{path.name} cannot be used as it is"
+        raise list_problems(what, problems or ["it has no dialogue"], str(path), LAYOUT)

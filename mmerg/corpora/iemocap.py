@@ -65,7 +65,7 @@ class Iemocap:
         speaker_side: the part of the picture that a turn's clip shows, as the actors are filmed side by side. full
             shows both. auto shows the left half for the actor with the markers (the letter in the dialogue's name) and
             the right half for the other; swapped is the opposite. left and right show one half for both.
-        clips: False reads the texts only.
+        clips: whether to find the clips; if not, only the texts are read.
     """
 
     root: str | Path

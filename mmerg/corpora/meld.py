@@ -40,7 +40,7 @@ class Meld:
     Attributes:
         root: the folder with the csv files, MELD.Raw itself, or a folder that contains either.
         labels: the emotions that turns may have; None for MELD's seven.
-        clips: False reads the texts only.
+        clips: whether to find the clips; if not, only the texts are read.
     """
 
     root: str | Path

@@ -22,10 +22,9 @@ class PublishedCounts:
 
     Attributes:
         labels: the number of turns by label.
-        source: the publication.
         replies: the number of listeners' turns that follow another turn.
         samples: the number of samples that MERG (arXiv 2604.18988) reports, by protocol.
-        sample_labels: the size of the label set with which MERG has so many samples; None for any.
+        sample_labels: how many labels MERG has in its label set; None if `samples` is the same for all label sets.
     """
 
     dialogues: int | None

@@ -57,10 +57,8 @@ def check_corpus(corpus: object, reader: object) -> Corpus:
         ]
     if not problems:
         return cast(Corpus, corpus)
-    what, hint = (
-        f"what {_class_name(reader)} returned cannot be used",
-        f"correct the reader or its files; {EXAMPLE_HINT}",
-    )
+    what = f"what {_class_name(reader)} returned cannot be used"
+    hint = f"correct the reader or its files; {EXAMPLE_HINT}"
     raise list_problems(what, problems, _class_file(reader) or _class_name(reader), hint)
 
 

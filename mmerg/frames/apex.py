@@ -36,8 +36,7 @@ class Track(NamedTuple):
     """A region in consecutive frames.
 
     Attributes:
-        frames: the indices of the frames.
-        centres: the centre of the region in each frame (x, y; pixels), [frames, 2].
+        centres: the centre of the region in each of `frames` (x, y; pixels), [frames, 2].
         width: pixels.
         detected: the indices of the frames in which the finder found the region.
     """

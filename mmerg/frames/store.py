@@ -20,15 +20,8 @@ Role = Literal["", "apex of a face", "apex of motion", "context"]
 
 
 class Frame(Record):
-    """A keyframe.
-
-    Attributes:
-        sha256: the digest of its JPEG bytes (hex).
-        source: the file name of the clip.
-        time: seconds from the start of the file.
-        width, height: pixels.
-        role: why `frames.method=apex` chose it; "" with another method.
-    """
+    """A keyframe. sha256: of its JPEG bytes (hex). source: the file name of the clip. time: seconds from the start of
+    the file. width, height: pixels. role: why `frames.method=apex` chose it; "" with another method."""
 
     sha256: str
     source: str

@@ -38,15 +38,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A turn that may serve as an exemplar.
-
-    Attributes:
-        id: the id of the sample whose target is this turn.
-        history: the last turns before it.
-        reply: its text.
-        emotion: its label.
-        situation: the situation of its dialogue.
-    """
+    """A turn that may serve as an exemplar. id: of the sample whose target is this turn. history: the last turns before
+    it. reply, emotion: its text and label. situation: of its dialogue."""
 
     id: str
     origin: Origin

@@ -21,14 +21,8 @@ NEARLY_EQUAL = 80.0  # percent of the letters of the shorter text that a part of
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search of the memory for a sample.
-
-    Attributes:
-        text: the key text (see `build_key`).
-        history: the texts of the dialogue's last turns, even if no prompt shows them; only guards use it.
-        emotion: the forecast.
-        reply: the hidden reply; only guards use it.
-    """
+    """A search of the memory for a sample. text: the key text (see `build_key`). emotion: the forecast. Only guards use
+    `history`, the texts of the dialogue's last turns even if no prompt shows them, and `reply`, the hidden reply."""
 
     origin: Origin
     text: str

@@ -18,13 +18,8 @@ _FILES = ("merg", "trace", "hef")  # each with several tables
 
 
 class Published(Record):
-    """A row as printed.
-
-    Attributes:
-        name: the name in the first column.
-        scores: by column; None if the paper gives no score.
-        n: the number of samples, if the digits of the scores reveal it.
-    """
+    """A row as printed. scores: by column; None if the paper gives no score. n: the number of samples, if the digits of
+    the scores reveal it."""
 
     name: str
     scores: tuple[float | None, ...]

@@ -17,13 +17,7 @@ from mmerg.scoring.score import Score, Scores, read_scores
 
 @dataclass(frozen=True)
 class TableRun(RunRef):
-    """A scored run.
-
-    Attributes:
-        scores: the scores of all metrics.
-        judges: ratings of the replies by models, by the name of the judge.
-        people: ratings of the replies by people, by the name of the study.
-    """
+    """A scored run. judges, people: ratings of its replies, by the name of the judge or the study."""
 
     scores: Scores
     judges: Mapping[str, Judgement]

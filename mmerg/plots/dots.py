@@ -28,14 +28,8 @@ def draw_scores(runs: Sequence[RunData]) -> Figure | None:
 
 
 def draw_panels(scores: Mapping[str, Sequence[Score | None]], rows: Sequence[str], title: str, caption: str) -> Figure:
-    """Draws a panel for each heading.
-
-    Args:
-        scores: by heading, a score per row; None for a missing one.
-        rows: the labels of the rows.
-        title: above the panels.
-        caption: below the panels.
-    """
+    """Draws a panel for each heading, between the title and the caption. scores: by heading, a score per row; None for
+    a missing score. rows: the labels of the rows."""
     lines = math.ceil(len(scores) / 2)
     labels = [style.fit_label(row) for row in rows]
     width = max(style.WIDTH, max(map(style.text_width, labels)) + 2 * PANEL + 0.15)

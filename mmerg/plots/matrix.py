@@ -60,16 +60,8 @@ def draw_plans(run: RunData, field: str) -> Figure | None:
 
 
 def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns: str, apart: int = 0) -> Figure:
-    """Draws a matrix of counts.
-
-    Args:
-        counts: a row and a column per label.
-        title: above the matrix.
-        caption: below the matrix.
-        rows: the name of the vertical axis.
-        columns: the name of the horizontal axis.
-        apart: the number of last columns to separate by a line.
-    """
+    """Draws a matrix of counts. rows, columns: the names of the axes. apart: the number of last columns to separate by
+    a line."""
     cells = counts.to_numpy()
     sums = cells.sum(axis=1)
     shares = 100 * cells / np.where(sums, sums, 1)[:, None]

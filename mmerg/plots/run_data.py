@@ -25,9 +25,8 @@ class RunData:
     """The data of a run. Raises RunError if the results cannot be read.
 
     Attributes:
-        ref: the run's folder and manifest.
         label: the name of the run in plots.
-        results: the results by sample.
+        results: by the id of the sample.
         scores, planted: the scores, and the results of planted faults; None if they cannot be used.
         unscored, unplanted: why `scores` and `planted` cannot be used, else "".
     """

@@ -114,14 +114,9 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     """Compares each of `others` with `first` on all metrics. Only the primary metrics have a p value, corrected for all
     of them and all sides.
 
-    Args:
-        first: the baseline: a run, or the seeds of one setting (see `form_sides`).
-        others: the other sides.
-        options: the metrics; `resamples` is the number of draws.
-
-    Raises:
-        RunError: if runs cannot be compared, or have no sample in common.
-        ConfigError: for an invalid option.
+    A side is a run, or the seeds of one setting (see `form_sides`). options: the metrics; `resamples` is the number of
+    draws. Raises RunError if runs cannot be compared or have no sample in common, and ConfigError for an invalid
+    option.
     """
     baseline = first[0]
     for other in (*first[1:], *chain(*others)):
@@ -145,7 +140,7 @@ def form_sides(runs: Sequence[RunResults]) -> list[Side]:
     setting, or if a setting has the same seed twice."""
     settings = group_by_setting([run.manifest for run in runs])
     if 1 < len(settings) == len({grouping_key(run.manifest, "seed") for run in runs}):
-        return [sorted((runs[place] for place in places), key=_get_seed) for places in settings]
+        return [sorted((runs[index] for index in indices), key=_get_seed) for indices in settings]
     return [[run] for run in runs]
 
 
@@ -265,10 +260,8 @@ def _correct(pairs: Sequence[PairComparison]) -> list[PairComparison]:
 
 
 def _list_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
-    """Warns of samples without log-probabilities, unfinished runs, and runs that are not compared.
-
-    sides: the compared runs of `first` and of each other side.
-    """
+    """Warns of samples without log-probabilities, unfinished runs, and runs that are not compared. sides: the compared
+    runs of `first` and of each other side."""
     for run in (*first, *chain(*others)):
         if without := describe_without_logprobs(without_usable_logprobs(run.results)):
             yield f"{run.run}: {without}"

@@ -19,23 +19,14 @@ from mmerg.scoring.tokenizers import Tokenize
 
 def descriptive_metrics(tokenize: Tokenize, tokenizer_signature: str, imported: bool = False) -> list[Metric]:
     """The metrics that docs/metrics.md lists under Reply, Loop and Cost. `selected` is the "Avg." of MERG's table on
-    iterations.
-
-    Args:
-        tokenize: splits a reply into tokens, to measure its length.
-        tokenizer_signature: describes `tokenize` in the signature.
-        imported: another system wrote the replies, so only their length is known.
-    """
+    iterations. tokenize: measures lengths, and `tokenizer_signature` describes it. imported: another system wrote the
+    replies, so only their length is known."""
     signature = f"mean|{tokenizer_signature}|failed:left-out"
     length = rate("length", signature, "a reply", lambda result: len(tokenize(result.response or "")), ok)
     if not imported:
         return [length, *_RUN_METRICS]
     needs = "passes and calls: another system wrote the replies"
-    return [length, *(rate(metric.name, "made-elsewhere", needs, _zero, _zero) for metric in _RUN_METRICS)]
-
-
-def _zero(_: Result) -> float:
-    return 0.0
+    return [length, *(rate(metric.name, "made-elsewhere", needs, ok, lambda _: 0.0) for metric in _RUN_METRICS)]
 
 
 def _count_later_passes(result: Result) -> float:

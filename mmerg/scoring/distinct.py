@@ -7,8 +7,7 @@ The expectation-adjusted form (Liu et al. 2022, arXiv 2202.13587) falls less, as
 distinct n-grams: EAD = N / (V · (1 − ((V − 1) / V)^C)), with N distinct n-grams among C n-grams, and a vocabulary of
 size V.
 
-    value = distinct(2).prepare(run.results)
-    value(np.arange(len(run.results)))
+    distinct(2), adjusted_distinct(2, vocabulary=100_277)    # used as shown in `metric`
 """
 
 from __future__ import annotations
@@ -79,12 +78,8 @@ class NGrams:
 
 @dataclass(frozen=True)
 class Distinct:
-    """A value: the number of distinct n-grams over the expected number, ×100.
-
-    Attributes:
-        grams: the n-grams of all replies.
-        expect: gives the expected number of distinct n-grams from the number of all n-grams.
-    """
+    """A value: the number of distinct n-grams over the expected number, ×100. expect: gives the expected number for a
+    number of n-grams."""
 
     grams: NGrams
     expect: Callable[[Indices], Floats]

@@ -3,8 +3,7 @@
 A forecast is the emotion that the reply should carry. The gold label is the emotion of the real next turn (MERG, arXiv
 2604.18988, section 4, whose accuracy of 83.87 on IEMOCAP is 26 of 31).
 
-    value = accuracy().prepare(run.results)
-    value(np.arange(len(run.results)))
+    accuracy(), f1(weighted=True), *class_metrics(["joy", "sadness"])    # used as shown in `metric`
 """
 
 from collections import Counter

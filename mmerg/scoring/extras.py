@@ -30,12 +30,8 @@ def choose_device() -> str:
 @contextmanager
 def loading_errors(reference: str, option: str) -> Iterator[None]:
     """Turns errors of transformers and bert-score in loading a model into ConfigError. Also silences the progress bars
-    and advice of transformers, until the process ends.
-
-    Args:
-        reference: the folder or hub name of the model.
-        option: the command-line option that names it.
-    """
+    and advice of transformers, until the process ends. reference: the folder or hub name of the model. option: the
+    command-line option that names it."""
     from safetensors import SafetensorError
     from transformers.utils import logging as transformers_logging
 

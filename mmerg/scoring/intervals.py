@@ -39,7 +39,7 @@ MAX_UNITS = 400  # of a bootstrap of sums: more dialogues than these are drawn i
 MIN_DIALOGUES = 10  # for all intervals but those of shares
 MIN_RARE = 5  # dialogues with the rarer outcome: fewer do not show the correlation within dialogues
 ONE_DIALOGUE = "no interval: all samples are from one dialogue"
-ROUNDING = 1e-9  # more than the order of summation changes a sum
+ROUNDING = 1e-9  # the order of summation changes sums by less
 
 
 class Interval(NamedTuple):
@@ -51,15 +51,8 @@ class Interval(NamedTuple):
 
 
 class Dialogues:
-    """The dialogues of results.
-
-    Args:
-        names: the dialogue of each result.
-
-    Attributes:
-        numbers: shape [results], the number of each result's dialogue, from 0, in the order of names.
-        results: the indices of all results.
-    """
+    """The dialogues of results. names: the dialogue of each result. numbers: shape [results], the number of each
+    result's dialogue, from 0, in the order of names. results: the indices of all results."""
 
     def __init__(self, names: Sequence[str] | Indices) -> None:
         kind = None if isinstance(names, np.ndarray) else object
@@ -109,12 +102,8 @@ def compute_interval(
 ) -> Interval:
     """The interval of a value over all results, widened if resampling bias or rounding would exclude the estimate.
 
-    Args:
-        by: the method; None for a metric without interval.
-        value: gives the value of any indices into the results.
-        names: the dialogue of each result.
-        resamples: the number of bootstrap draws.
-        seed: of draws and groups.
+    by: the method; None for a metric without interval. names: the dialogue of each result. resamples: the number of
+    bootstrap draws. seed: of draws and groups.
     """
     if by is None:
         return Interval(None)
@@ -156,8 +145,8 @@ def resample(
             low, high, error = _bootstrap_studentized(sums, _draw_units(units, draws, seed))
             method = f"studentized {method}"
     else:
-        random, by_dialogue = np.random.default_rng(seed), dialogues.by_dialogue(value)
-        values = np.array([by_dialogue(random.integers(count, size=count)) for _ in range(draws)])
+        rng, by_dialogue = np.random.default_rng(seed), dialogues.by_dialogue(value)
+        values = np.array([by_dialogue(rng.integers(count, size=count)) for _ in range(draws)])
         tail = compute_tail(count)
         error, (low, high) = float(values.std()), map(float, np.quantile(values, [tail, 1 - tail]))
     if not (isfinite(low) and isfinite(high)):
@@ -175,12 +164,7 @@ def _draw_units(count: int, draws: int, seed: int) -> Floats:
 
 
 def _bootstrap_studentized(sums: Sums, drawn: Floats) -> tuple[float, float, float]:
-    """Returns the ends of a studentized bootstrap, and the standard error.
-
-    Args:
-        sums: the value by unit.
-        drawn: from `_draw_units`.
-    """
+    """Returns the ends of a studentized bootstrap, and the standard error. sums: by unit. drawn: from `_draw_units`."""
     weights = np.concatenate([np.ones((1, drawn.shape[1])), drawn])  # row 0 is the data itself
     totals = sums.parts @ weights.T
     steps = np.maximum(1e-6 * np.abs(sums.parts).sum(axis=1), 1e-12)
@@ -208,14 +192,8 @@ def _bootstrap_studentized(sums: Sums, drawn: Floats) -> tuple[float, float, flo
 def _bootstrap_with_pseudo_counts(
     counts: Counts, parts: Floats, drawn: Floats, seed: int
 ) -> tuple[float, float, float]:
-    """Returns the ends by percentiles over draws with pseudo-counts, and the standard error.
-
-    Args:
-        counts: the value over results.
-        parts: shape [k, units], the parts of `counts` by unit.
-        drawn: from `_draw_units`.
-        seed: of the pseudo-counts.
-    """
+    """Returns the ends by percentiles over draws with pseudo-counts, and the standard error. parts: shape [k, units],
+    the parts of `counts` by unit. drawn: from `_draw_units`. seed: of the pseudo-counts."""
     labels, totals = counts.labels, parts @ drawn.T
     noise = np.zeros((counts.blocks, len(parts) // counts.blocks, len(drawn)))
     noise[:, : 2 * labels] = np.random.default_rng(seed).gamma(

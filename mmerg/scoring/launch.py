@@ -26,10 +26,9 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def score(given: argparse.Namespace) -> int:
-    """Scores the runs, writes their scores, and prints or writes the table. Returns the exit code.
-
-    Raises RunError if a run cannot be read (before any run is scored) and ConfigError for an invalid option.
-    """
+    """Scores the runs, writes their scores, and prints or writes the table. Returns the exit code. Raises ConfigError
+    for an invalid option, and RunError if a run cannot be read; for a folder that is not a run, before any is
+    scored."""
     refs, options = check_runs(given.run), read_options(given)
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
     metrics = select_metrics(scores, given.columns)

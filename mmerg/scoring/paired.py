@@ -70,18 +70,15 @@ class MetricComparison(Record):
     """The comparison of two sides on a metric. Missing values are None, and `why` gives the reason.
 
     Attributes:
-        metric: the name of the metric.
-        n: the number of pairs of samples.
-        dialogues: the number of their dialogues.
+        n, dialogues: the number of pairs of samples, and of their dialogues.
         left_out: the number of pairs in which a side has no value.
         a_value, b_value: the scores; with several seeds their means.
         a_sd, b_sd: the standard deviations over seeds.
         difference: B − A.
         interval: the 95 % interval of the difference, by `method`.
-        p: None if the metric is not tested, else by `test`.
-        p_holm: p corrected for all tests of a command.
+        p, p_holm: p by `test`, and p corrected for all tests of a command; None if the metric is not tested.
         a_right, b_right: of shares, the number of pairs that only A (McNemar's b) or only B (c) has right.
-        detectable: the smallest detectable difference.
+        detectable: the smallest difference that a test would detect (see above).
     """
 
     metric: str
@@ -123,15 +120,8 @@ def pair_results(a: Sequence[RunResults], b: Sequence[RunResults]) -> PairedResu
 def compare_metric(
     metric: Metric, pairing: PairedResults, *, draws: int, seed: int, tested: bool = True
 ) -> MetricComparison:
-    """Compares the metric over the pairs in which both samples count.
-
-    Args:
-        metric: the metric.
-        pairing: the results of both sides.
-        draws: of bootstraps and permutation tests.
-        seed: of draws.
-        tested: compute p.
-    """
+    """Compares the metric over the pairs in which both samples count. draws, seed: of bootstraps and permutation tests.
+    tested: whether to compute p."""
     kept, seeds = pairing.mask(metric), pairing.seeds
     n, dialogues = kept.samples, [get_dialogue(result) for result in kept.a]
     comparison = partial(
@@ -183,7 +173,7 @@ class PairedValue:
         a, b: the indices of the results of each side.
         independent: each dialogue has one pair.
         observed: the difference, B − A.
-        widening: the factor by which the variance over seeds widens the interval, after `bounds`.
+        widening: the factor by which the variance over seeds widens the interval; `bounds` sets it.
     """
 
     def __init__(self, value: Value, names: Sequence[str], seeds: int = 1) -> None:

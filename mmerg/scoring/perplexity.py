@@ -74,8 +74,7 @@ class CausalLm:
     Attributes:
         nll: gives Σ −ln p of the tokens of a text, and their number; (0.0, 0) for a text without tokens, or longer than
             the context. The first token is not scored if the model has no start token.
-        signature: what decides the score.
-        recorded: what does not affect the score, such as versions of packages.
+        signature, recorded: what decides the score, and what does not, such as versions of packages.
     """
 
     nll: Callable[[str], tuple[float, int]]

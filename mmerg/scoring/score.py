@@ -53,14 +53,8 @@ class Score(Record):
         resamples: int = DRAWS,
         seed: int = 0,
     ) -> Score:
-        """Adds the value over all samples, and its interval.
-
-        Args:
-            value: gives the value of any indices into the samples.
-            dialogues: the dialogue of each sample.
-            by: the method of the interval (see `intervals`).
-            resamples, seed: of a bootstrap.
-        """
+        """Returns the score with its value over all samples, and its interval. dialogues: the dialogue of each sample.
+        by: the method of the interval (see `intervals`)."""
         ends, method, why = compute_interval(by, value, dialogues, resamples=resamples, seed=seed)
         score = value(np.arange(len(dialogues)))
         update = {"value": score, "n": len(dialogues), "interval": ends, "method": method, "why": why}
@@ -76,7 +70,6 @@ class Confusion(Record):
     """A confusion matrix.
 
     Attributes:
-        labels: the labels, in the order of rows and columns.
         counts: counts[i][j] is the number of samples with the gold label labels[i] and the forecast labels[j].
         failed: the number of failed samples by gold label.
     """
@@ -97,13 +90,12 @@ class Scores(Record):
 
     Attributes:
         n: the number of finished samples.
-        failed, unaudited: the number of samples that failed, or with an audit that could not be read.
+        failed, unaudited: how many of them failed, or have an audit that could not be read.
         unfinished: the number of samples of the protocol without a result.
         scores: by name; a metric of a single label is named such as "f1:joy".
         without_usable_logprobs: the samples that self_ppl skips.
         uncut: most replies have at least twice as many words as tokens, as in Chinese, Japanese and Thai.
-        identity: of the manifest.
-        results: a digest of the results (see `results_digest`).
+        identity, results: the identity of the manifest, and a digest of the results (see `results_digest`).
     """
 
     run: str

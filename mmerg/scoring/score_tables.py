@@ -35,16 +35,8 @@ class ScoreRow(NamedTuple):
 
 
 def select_metrics(runs: Sequence[Scores], columns: str) -> list[str]:
-    """Selects the metrics of a table.
-
-    Args:
-        runs: the scores of all runs.
-        columns: names of metrics, separated by commas; "" for all metrics but those of a single label, with metrics
-            that judge first.
-
-    Raises:
-        ConfigError: if a metric is unknown.
-    """
+    """Selects the metrics of a table. columns: names of metrics, separated by commas; "" for all metrics but those of a
+    single label, with metrics that judge first. Raises ConfigError for an unknown metric."""
     higher_is_better = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
     if not columns:
         overall = dict.fromkeys(name for run in runs for name in run.overall)

@@ -47,12 +47,8 @@ def mcnemar(b: int, c: int) -> float:
 
 def smallest_shift(n: int, discordance: float) -> float | None:
     """The smallest difference of two shares (0 to 1) that McNemar's exact test detects with 80 % power at the 5 %
-    level; None if it detects none, as with fewer than six pairs.
-
-    Args:
-        n: the number of pairs.
-        discordance: the share of the pairs that differ (0 to 1). A larger difference makes more pairs differ.
-    """
+    level in `n` pairs; None if it detects none, as with fewer than six pairs. discordance: the share of the pairs that
+    differ (0 to 1). A larger difference makes more pairs differ."""
     from scipy.optimize import brentq
     from scipy.stats import binom
 

@@ -25,9 +25,7 @@ class Tidy:
     stale.
 
     Attributes:
-        samples: a row per finished sample.
-        passes: a row per pass.
-        calls: a row per call.
+        samples, passes, calls: a row per finished sample, pass or call.
         scores: a row per metric of `mmerg score`, of a judge, or of people.
         verdicts: a row per verdict of a judge on an aspect of a reply.
         ratings: a row per rating by a person.
