@@ -8,9 +8,9 @@
         agent.respond([("Ana", "I got it!")], speaker="Ben", frames=["ana.jpg"])
     mmerg.load("runs/meld-merg-…", "runs/meld-trace-…").samples
 
-Settings can be given as texts, like "limit=2", which are overrides as on a command line, or as keyword arguments, like
-`limit=2`, and `**{"backbone.concurrency": 4}` for a nested key. `config_dir` is a folder with your own configs, as for
-`--config-dir`. Errors are MmergErrors, which say what happened, where, and what to do next.
+Settings are overrides as on a command line, such as "limit=2", or keyword arguments, such as `limit=2`; a nested key is
+`**{"backbone.concurrency": 4}`. `config_dir` is a folder with your own configs, as for `--config-dir`. Errors are
+MmergErrors, which say what happened, where, and what to do next.
 """
 
 from __future__ import annotations

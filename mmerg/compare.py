@@ -36,8 +36,8 @@ def compare(given: argparse.Namespace) -> int:
     first, *others = form_sides(runs)
     with Console(stderr=True).status(f"comparing {len(runs)} runs"):
         compared = compare_sides(first, others, options)
-    called = {run.run: label for run, label in zip(runs, label_runs(runs), strict=True)}
-    for part in render(compared, called, given.verbose):
+    labels = {run.run: label for run, label in zip(runs, label_runs(runs), strict=True)}
+    for part in render(compared, labels, given.verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
     if given.json:
         write_output(given.json, to_json(compared))

@@ -29,15 +29,8 @@ from mmerg.storage.files import Snapshot
 
 
 def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[RunOutcome]:
-    """Makes one run per repeat, and yields the outcome of each.
-
-    Args:
-        settings: the settings of the command.
-        brief: print tables without the replies, as in a sweep.
-        row: the name of the sweep's row, such as "top_k=3".
-
-    Raises MmergError if nothing can run.
-    """
+    """Makes one run per repeat, and yields the outcome of each. brief: print tables without the replies, as in a sweep.
+    row: the name of the sweep's row, such as "top_k=3". Raises MmergError if nothing can run."""
     plans: Iterable[Plan] = plan_run(settings, row).repeats(settings.repeats)
     if settings.only_failed:
         plans = _select_started(list(plans), console())

@@ -76,9 +76,9 @@ class SamplePlan:
     def choose(self, ids: Sequence[str] | None, limit: int | None, shard: Shard | None) -> Self:
         """Limits the wanted samples to these ids, this number, and this shard. Raises ConfigError for an unknown id."""
         wanted = choose_samples(self.wanted, ids, limit)
-        return replace(
-            self, wanted=[sample for sample in wanted if shard is None or shard.contains(sample.dialogue_id)]
-        )
+        if shard:
+            wanted = [sample for sample in wanted if shard.contains(sample.dialogue_id)]
+        return replace(self, wanted=wanted)
 
     @property
     def ids(self) -> list[str]:
@@ -129,15 +129,8 @@ class SystemPlan:
 
 @dataclass(frozen=True)
 class FolderPlan:
-    """The folder of a run.
-
-    Attributes:
-        runs: the folder that contains it.
-        names: the start of its name, if the user sets none.
-        name, tags: as the user set them; "" and () if not.
-        shard: the part of the run to write, if it is split.
-        row: the name of a sweep's row, such as "top_k=3".
-    """
+    """The folder of a run, which is in the folder `runs`. names: the start of its name, if the user sets no `name`.
+    shard: the part of the run to write, if it is split. row: the name of a sweep's row, such as "top_k=3"."""
 
     runs: Path
     names: Sequence[str]

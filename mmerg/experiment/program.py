@@ -34,14 +34,8 @@ Job: TypeAlias = "Callable[[Any], int | Iterable[RunOutcome]]"
 
 
 def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: str = RESUMES) -> int:
-    """Runs `job` with the settings that Hydra composes, and returns the exit code.
-
-    Args:
-        config_name: the config in conf/, without ".yaml".
-        job: the work of the command.
-        usage: the first lines of --help.
-        interrupted: the text to print after Ctrl-C or SIGTERM.
-    """
+    """Runs `job` with the settings that Hydra composes, and returns the exit code. usage: the first lines of --help.
+    interrupted: the text to print after Ctrl-C or SIGTERM."""
     received = handle_signals(signal.SIGINT)
 
     def command() -> int:

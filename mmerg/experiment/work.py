@@ -61,17 +61,12 @@ def run_items(
     out: Console,
     sources: Iterable[Source] = (),
 ) -> Progress:
-    """Runs items in parallel, and writes their events and records as they come. Prints at the end which hosts were
-    lost.
+    """Runs items in parallel, and writes their events and records as they come. In the end, prints the lost hosts.
 
     Args:
-        folder: the open folder.
         wanted: all items of the command.
         remaining: the items to run; the others are kept as they are.
         work: makes the record of an item with a leased backend.
-        pool: the hosts.
-        out: shows the progress.
-        sources: closed if an item fails with an error.
 
     If `work` raises, no other item starts, the pool and `sources` are closed so that nothing waits for them, and the
     error is raised.

@@ -37,13 +37,8 @@ TEXTS = {"LOOP_ENDS": LOOP_ENDS, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED":
 
 
 class SampleRow(NamedTuple):
-    """A row of the table of samples.
-
-    Attributes:
-        label_change: see `classify_label_change`.
-        blamed: the agents that audits blame.
-        rejected: True if a completion was rejected.
-    """
+    """A row of the table of samples. label_change: see `classify_label_change`. blamed: the agents that audits blame.
+    rejected: True if a completion was rejected."""
 
     result: Result
     label_change: str
@@ -71,10 +66,9 @@ class RunPages(RunData):
         self.judged = judged or {}
         rated, unrated = try_read(lambda: read_people_ratings(path))
         self.rated = rated or {}
-        reasons = (self.unscored, self.unplanted, unjudged, unrated)
+        # A report must not contain the paths of its author.
         self.unscored, self.unplanted, self.unjudged, self.unrated = (
-            reason.replace(str(path), self.name)
-            for reason in reasons  # no page names a folder of its author
+            reason.replace(str(path), self.name) for reason in (self.unscored, self.unplanted, unjudged, unrated)
         )
         results = self.results.values()
         self.outcomes = Counter(map(classify_outcome, results))

@@ -49,11 +49,8 @@ class Cell(NamedTuple):
     """A stage in a pass.
 
     Attributes:
-        sample_pass: the pass.
-        step: the events of the stage in the pass.
         state: "made" if the stage gave an output, "kept" if its output of pass `since` remains, "none" without one.
         since: the pass with the previous output, which `fields` are compared with; this pass if there is none.
-        fields: the output.
     """
 
     sample_pass: Pass

@@ -30,9 +30,8 @@ def write_report(paths: Sequence[Path], out: Path) -> Path:
         for name in ASSETS:
             folder.write(f"assets/{name}", read_asset(name))
         for prefix, run in by_prefix.items():
-            run.write(
-                folder, prefix, {other_prefix: other for other_prefix, other in by_prefix.items() if other is not run}
-            )
+            others = {name: other for name, other in by_prefix.items() if name != prefix}
+            run.write(folder, prefix, others)
         if several:
             _write_comparison(folder, by_prefix)
     return out / "index.html"

@@ -1,6 +1,6 @@
 """Compares several runs with the first one, sample by sample.
 
-[line.sample for line in compare_samples([read_results(a), read_results(b)]) if line.worse]
+[row.sample for row in compare_samples([read_results(a), read_results(b)]) if row.worse]
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,7 @@ class SampleComparison:
     """The results of several runs for one sample.
 
     Attributes:
-        sample: the id.
-        results: the result of each run; None if it has none.
+        results: by run; None if a run has no result.
         first: the number of the first run that has a result, from 0.
         gold: the correct label; "" if there is none.
         changed: the reply or label of a run differs from that of the first run.
@@ -35,7 +34,7 @@ class SampleComparison:
 
 
 def compare_samples(runs: Sequence[Mapping[str, Result]]) -> list[SampleComparison]:
-    """The comparisons of all samples, in the order of the first run. A failed sample never has the correct label."""
+    """Compares all samples, in the order of the first run. A failed sample never has the correct label."""
     return [
         _compare(sample, [run.get(sample) for run in runs])
         for sample in dict.fromkeys(key for run in runs for key in run)

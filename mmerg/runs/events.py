@@ -1,7 +1,4 @@
-"""The events of a sample: typed records, each one line in the sample's file.
-
-They name images by their hash. The same command gives the same events, except for the time `at`.
-"""
+"""The events of a sample: typed records, each one line in the sample's file. They name images by their hash."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

@@ -28,14 +28,9 @@ BROKEN = "\ufffd"  # the text of a token that is only a part of a character
 def collect_facts(
     trace: SampleTrace, response: str | None = None, places: Mapping[str, str] = NOWHERE
 ) -> dict[str, object]:
-    """The fields of a `Result` that follow from the events of the attempt.
-
-    Args:
-        trace: the events.
-        response: the final response; None if the sample failed.
-        places: by name ("response", "emotion"), the symbol of the output that holds it, such as "R", or its field, such
-            as "o.reply".
-    """
+    """The fields of a `Result` that follow from the events of the attempt. response: the final one; None if the sample
+    failed. places: by name ("response", "emotion"), the symbol of the output that holds it, such as "R", or its field,
+    such as "o.reply"."""
     exemplars = {(event.symbol, str(item["id"])) for event in trace.supplied for item in event.content if "id" in item}
     excluded = {(entry.guard, event.symbol, entry.id) for event in trace.supplied for entry in event.excluded}
     cleaned = Counter(kind for call in trace.calls if call.cleaned for kind in call.cleaned.taken)
@@ -59,9 +54,9 @@ def collect_facts(
         }
     if first := trace.passes.get(0):
         fields["handed_on"] = _handed_on([*first.outputs.values()])
-    if read := [step.read for this in trace.passes.values() for step in this.steps.values() if step.read]:
+    if read := [step.read for pass_ in trace.passes.values() for step in pass_.steps.values() if step.read]:
         fields["label_logprobs"] = read[0].logprobs
-    if any(this.rerun for this in trace.passes.values()):
+    if any(pass_.rerun for pass_ in trace.passes.values()):
         fields["forecasts"] = _forecasts(trace, places.get("emotion", ""))
     symbol, _, field = places.get("response", "").partition(".")
     if response:
@@ -87,8 +82,8 @@ def _forecasts(trace: SampleTrace, place: str) -> tuple[str | None, ...]:
     """The emotion of each pass. A pass that ended before its forecast has that of the pass before."""
     symbol = place.partition(".")[0]
     labels: list[str | None] = []
-    for this in trace.passes.values():
-        labels.append(labels[-1] if labels and symbol not in this.outputs else this.at(place))
+    for pass_ in trace.passes.values():
+        labels.append(labels[-1] if labels and symbol not in pass_.outputs else pass_.at(place))
     return tuple(labels)
 
 
@@ -96,7 +91,9 @@ def _response_call(trace: SampleTrace, symbol: str, response: str) -> Reply | No
     """The reply of the model that became the response: the last one of its stage up to the selected pass, which may
     have kept an earlier response."""
     last = trace.selected.t if trace.selected else -1
-    stages = [one.stage for this in trace.passes.values() for one in this.outputs.values() if one.symbol == symbol]
+    stages = [
+        output.stage for pass_ in trace.passes.values() for output in pass_.outputs.values() if output.symbol == symbol
+    ]
     calls = [call.event for call in trace.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
     with_response = [call for call in calls if response in call.reply.text]  # the stage may have run in other views
     return (with_response or calls)[-1].reply if calls else None

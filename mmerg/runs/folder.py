@@ -40,10 +40,8 @@ class Folder(Generic[Line]):
     It is a context manager. Several threads may call `record`. Methods raise RunError if writing fails.
 
     Args:
-        path: the folder; it is created if missing.
         manifest: its identity must be that of the folder; its only session is this start.
-        record: the class of the records.
-        file: the name of the file of records.
+        record: the class of the records in `file`.
         folders: the names of the subfolders.
         results: the records as read earlier, which are read again only if their file has changed.
     """

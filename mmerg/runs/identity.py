@@ -68,18 +68,9 @@ def digest_run(
     sources: Mapping[str, object],
     readers: Mapping[str, object],
 ) -> Digests:
-    """Computes the parts of a run's identity that are known before the first call.
-
-    Args:
-        settings: the settings of the run.
-        corpus: the fingerprint of the corpus.
-        system: the system.
-        system_parts: the result of `digest_system`.
-        sources: by symbol.
-        readers: by symbol, the source or embedder that reads the files named in the source's settings.
-
-    Raises ConfigError if a user's class has neither a digest nor a file.
-    """
+    """Computes the parts of a run's identity that are known before the first call. corpus: its fingerprint.
+    system_parts: the result of `digest_system`. readers: by symbol, the source or embedder that reads the files in the
+    settings of a source. Raises ConfigError if a user's class has neither a digest nor a file."""
     plain, parts = copy.deepcopy(settings), dict(system_parts)
     nodes, source_nodes = plain["system"]["stages"], plain["sources"]
     if system.auditor:

@@ -92,11 +92,8 @@ class BaseManifest(Record):
     """The fields of every manifest.
 
     Attributes:
-        format: the version of the format.
         identity: digests of everything that affects results; see `mmerg.runs.identity`.
-        engine: the model and its server.
         settings: all settings of the first start.
-        sessions: every start.
         records: the number of records; None until a start ends.
         digest: of all fields but `sessions`, `name` and `tags`.
     """

@@ -171,8 +171,7 @@ class Results(Mapping[str, Line], Generic[Line]):
     Stores the bytes of the lines to save memory, and parses them on access.
 
     Attributes:
-        lines: the line of each sample.
-        matches_file: whether the file has exactly these lines in this order.
+        matches_file: True if the file has exactly these lines in this order.
         state: the inode, size and modification time (ns) of the file when it was read; None if it was not.
         without_events: the samples whose events are missing.
     """

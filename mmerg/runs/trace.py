@@ -43,10 +43,9 @@ class Step:
 
 @dataclass
 class Pass:
-    """The events of pass t.
+    """The events of pass t, from 0.
 
     Attributes:
-        t: its number, from 0.
         rerun: why it started; None for the first pass and for independent ones.
         steps: by stage, in order.
         outputs: by symbol; first those that remain from the pass before.
@@ -125,7 +124,7 @@ class SampleTrace:
             case events.PassLost():
                 self._pass(event.t).lost = event
             case events.Rerun():
-                before = [output for this in [*self.passes.values()][-1:] for output in this.outputs.values()]
+                before = [output for pass_ in [*self.passes.values()][-1:] for output in pass_.outputs.values()]
                 kept = takewhile(lambda output: output.stage != event.stage, before)
                 self.passes[event.t] = Pass(event.t, event, outputs={output.symbol: output for output in kept})
             case events.LabelsRead():
@@ -159,12 +158,12 @@ class SampleTrace:
     @property
     def supplied(self) -> list[events.Supplied]:
         """The source outputs of all passes."""
-        return [event for this in self.passes.values() for event in this.supplied]
+        return [event for pass_ in self.passes.values() for event in pass_.supplied]
 
     @property
     def checks(self) -> list[str]:
         """The names of the auditor's checks."""
-        return next((list(this.audited.audit.findings) for this in self.passes.values() if this.audited), [])
+        return next((list(pass_.audited.audit.findings) for pass_ in self.passes.values() if pass_.audited), [])
 
     @property
     def repeated(self) -> dict[int, str]:
@@ -175,19 +174,19 @@ class SampleTrace:
         """
         ended = [*self.passes.values()][: None if self.selected else -1]
         return {
-            this.t: this.rerun.stage
-            for before, this in pairwise(ended)
-            if this.rerun and not this.lost and all(_repeats(output, before) for output in this.made)
+            pass_.t: pass_.rerun.stage
+            for before, pass_ in pairwise(ended)
+            if pass_.rerun and not pass_.lost and all(_repeats(output, before) for output in pass_.made)
         }
 
-    def status(self, this: Pass) -> Status:
+    def status(self, pass_: Pass) -> Status:
         """How a pass ended; "failed" if the sample failed before that."""
-        if this.audited:
+        if pass_.audited:
             return "audited"
-        if this.unaudited or this.lost:
-            return "unaudited" if this.unaudited else "lost"
-        if self.selected and this.t in {*self.selected.ranks, self.selected.t}:
-            if this.t in self.repeated:
+        if pass_.unaudited or pass_.lost:
+            return "unaudited" if pass_.unaudited else "lost"
+        if self.selected and pass_.t in {*self.selected.ranks, self.selected.t}:
+            if pass_.t in self.repeated:
                 return "idle"
             return "no auditor" if self.selected.ended == "no auditor" else "finished"
         return "failed"

@@ -33,15 +33,8 @@ PATIENCE = 5.0  # seconds that a turn waits for hosts to come back; short, as a 
 
 
 def serve(settings: ServeSettings, overrides: Sequence[str], folders: Sequence[Path]) -> int:
-    """Serves until a signal comes, and returns the exit code.
-
-    Args:
-        settings: the server's settings.
-        overrides: those of the command line.
-        folders: the user's folders of configs.
-
-    Raises MmergError if the server cannot start.
-    """
+    """Serves until a signal comes, and returns the exit code. overrides: those of the command line. folders: the user's
+    folders of configs. Raises MmergError if the server cannot start."""
     _refuse_run_settings(overrides)
     check_packages()
     from mmerg.serving.app import Server

@@ -30,12 +30,8 @@ TASK_TOKENS = 512  # limit for a title, tags or follow-up questions
 
 @dataclass(frozen=True)
 class ReplyOptions:
-    """A request's options for its reply.
-
-    Attributes:
-        stops: texts that end the reply; they are not part of it.
-        seed: the seed of all calls; None for that of the settings.
-    """
+    """A request's options for its reply. stops: texts that end the reply; they are not part of it. seed: the seed of
+    all calls; None for that of the settings."""
 
     stops: str | Sequence[str] | None
     seed: int | None
@@ -76,12 +72,7 @@ Step = Update | FinalReply
 
 
 class ResponseFormat(Protocol):
-    """The format in which an API writes a response.
-
-    Attributes:
-        media_type: the content type of a stream.
-        end: the last bytes of a stream.
-    """
+    """The format in which an API writes a response. media_type: of a stream. end: the last bytes of a stream."""
 
     media_type: str
     end: bytes

@@ -91,16 +91,11 @@ class ServedSystem:
 def build_served_systems(
     settings: ServeSettings, engine: Engine, overrides: Sequence[str], folders: Sequence[Path]
 ) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
-    """Builds all systems that can be served.
+    """Builds all systems that can be served; that of `settings` comes first.
 
-    Args:
-        settings: those of the system that comes first.
-        engine: the model server's engine.
-        overrides: those of the command line, which apply to all systems.
-        folders: the user's folders of configs.
-
-    Returns the systems by the names of their models, and the errors of those that cannot be served. Raises MmergError
-    if the system of `settings` cannot be served.
+    Returns the systems by the names of their models, and the errors of those that cannot be served. overrides: those of
+    the command line, which apply to all systems. folders: the user's folders of configs. Raises MmergError if the
+    system of `settings` cannot be served.
     """
     first = build_served_system(settings, engine)
     systems, unavailable = {first.id: first}, dict[str, MmergError]()

@@ -26,14 +26,8 @@ class Utterance:
 
 @dataclass(frozen=True)
 class ReplyRequest:
-    """A request for the next turn of a chat.
-
-    Attributes:
-        served: the system that replies.
-        chat: the id of the chat.
-        talk: the turns so far.
-        seed: the seed of all calls; None for that of the settings.
-    """
+    """A request for the next turn of a chat. chat: its id. talk: its turns so far. seed: the seed of all calls; None
+    for that of the settings."""
 
     served: ServedSystem
     chat: str

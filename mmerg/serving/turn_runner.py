@@ -34,12 +34,8 @@ class QueuePlace:
 
 
 class TurnRunner:
-    """Runs turns on the slots of a pool.
-
-    Attributes:
-        capacity: the number of turns at a time, running and waiting.
-        silence: seconds without a report until SILENCE is reported.
-    """
+    """Runs turns on the slots of a pool. capacity: the number of turns at a time, running and waiting. silence: seconds
+    without a report until SILENCE is reported."""
 
     def __init__(self, pool: Pool, waiting: int) -> None:
         """waiting: how many turns may wait for a slot."""

@@ -34,12 +34,8 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class AppState:
-    """The state that all requests share. It holds nothing that users say.
-
-    Attributes:
-        systems: the served systems by the names of their models.
-        unavailable: the errors of systems that cannot be served, likewise.
-    """
+    """The state that all requests share. It holds nothing that users say. systems: by the names of their models.
+    unavailable: likewise, the errors of systems that cannot be served."""
 
     settings: ServeSettings
     engine: Engine
@@ -119,15 +115,8 @@ def stream_response(
     media_type: str,
     end: bytes = b"",
 ) -> Response:
-    """Builds a streamed response.
-
-    Args:
-        items: the items to stream.
-        write: yields the chunks of an item.
-        fail: returns the last chunk if the items raise MmergError.
-        media_type: the content type.
-        end: bytes after the last chunk.
-    """
+    """Builds a streamed response from the chunks that `write` yields for each item. fail: returns the last chunk if the
+    items raise MmergError. end: the bytes after the last chunk."""
 
     async def chunks() -> AsyncGenerator[bytes, None]:
         try:

@@ -49,16 +49,10 @@ class TextPiece(str):
 
 
 class Updates:
-    """Converts what happens in one turn to updates."""
+    """Converts what happens in one turn to updates. frames: JPEGs by hash. problems: why files give no frames, by turn,
+    such as "turn 3". The turn fills both while it runs."""
 
     def __init__(self, served: ServedSystem, frames: Mapping[str, bytes], problems: Mapping[str, str]) -> None:
-        """Starts without updates. The turn fills `frames` and `problems` while it runs.
-
-        Args:
-            served: the system that replies.
-            frames: JPEGs by hash.
-            problems: why files give no frames, by turn, such as "turn 3".
-        """
         self._system, self._sources = served.system, served.plan.sources
         self._jpegs, self._problems = frames, problems
         self.trace = SampleTrace()
@@ -99,7 +93,7 @@ class Updates:
         stages = self._system.stages
         return any(stage.name == self._running_agent and stage.gives == self._response for stage in stages)
 
-    def _convert_event(self, event: events.Event) -> Iterator[Update]:  # noqa: PLR0912 - a short branch per event
+    def _convert_event(self, event: events.Event) -> Iterator[Update]:
         match event:
             case events.FramesTaken():
                 yield self._convert_frames(event)
@@ -116,10 +110,8 @@ class Updates:
                 seconds = self._sum_seconds(event.t, event.stage)
                 fields = {**_agent(event), "output": event.output, "seconds": seconds, "draft": draft}
                 thought = f"{get_title(event.stage)}: {_shorten(event.output)}"
-                if draft:
-                    yield Update("output", fields, thought, cause=self.trace, details=self.details())
-                else:
-                    yield Update("output", fields, thought)
+                cause, details = (self.trace, self.details()) if draft else (None, None)
+                yield Update("output", fields, thought, cause=cause, details=details)
                 yield from self._start_next(event.t, event.stage)
             case events.Audited(audit=audit):
                 findings = [

@@ -89,12 +89,9 @@ class BackboneSettings(SettingsModel):
         gguf, mmproj: the files for the embedded backend; mmproj is needed for vision.
         workers: the names of the copies of the model that the embedded backend loads.
         threads: threads of each copy; 0: all cores but one.
-        load: how the server loads the model.
-        think: the model thinks before it replies.
-        max_images: images in a call.
+        max_images: limit of images in a call.
         image_side: the longer side of a frame, in pixels.
         concurrency: simultaneous calls per host.
-        sampling: overrides of the default samplers.
         note: a text to print after the replies.
     """
 

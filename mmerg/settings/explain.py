@@ -58,7 +58,7 @@ def _find_option_problems(prefixed: str, value: str, own: Path | None, sweep: bo
     group = prefixed.lstrip("+~")
     options = list_options(group, own)
     if prefixed[0] != "~" and not re.search(r"[\[(]", value):
-        for name in (one.strip("'\" ") for one in (value.split(",") if sweep else [value])):
+        for name in (choice.strip("'\" ") for choice in (value.split(",") if sweep else [value])):
             if name not in (*options, "null") and not (group == "backbone" and is_model(name)):
                 yield Problem(group, f"there is no {group}={name}", suggest_options(group, name, own), COMMAND_LINE)
 

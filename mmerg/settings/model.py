@@ -74,7 +74,6 @@ class ProtocolSettings(SettingsModel):
     """Which turns are targets.
 
     Attributes:
-        name: the name of the protocol.
         targets: last (the final turn, or the reply after it with `respond_as`), all (every turn with a history), or
             labelled (every turn with a history and a label).
         emotions: all, nonneutral, or the labels that a target may have.
@@ -107,7 +106,6 @@ class StageSettings(SettingsModel):
         reads: "labels" takes the emotion from the probabilities of the labels, in as many `orders`.
         cite_last: how many of the last turns it may cite; null: all.
         logprobs: ask for the log-probabilities of the reply's tokens.
-        sampling: overrides of the backbone's samplers.
     """
 
     sees: Words

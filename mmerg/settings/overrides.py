@@ -20,11 +20,9 @@ def prepare_override(word: str) -> str:
     key, _, value = word.partition("=")
     if word.startswith("-") or not value or is_override(word):
         return word
-    items = (
-        f"{key}={_PART.sub(lambda part: part[0] if is_override(f'{key}={part[0]}') else quote_text(part[0]), value)}"
-    )
-    if is_override(items):
-        return items
+    items = _PART.sub(lambda part: part[0] if is_override(f"{key}={part[0]}") else quote_text(part[0]), value)
+    if is_override(f"{key}={items}"):
+        return f"{key}={items}"
     return word if value[0] in "[{'\"" else f"{key}={quote_text(value)}"
 
 

@@ -144,8 +144,9 @@ def _settle(config: DictConfig, own: Sequence[Path]) -> None:
         key = f"{group}.prompts"
         prompts = OmegaConf.select(config, key)
         if prompts and isinstance(prompts, str | ListConfig):
-            named = [prompts] if isinstance(prompts, str) else prompts
-            OmegaConf.update(config, key, [_beside(one, [folder / group for folder in own]) for one in named])
+            names = [prompts] if isinstance(prompts, str) else prompts
+            configs = [folder / group for folder in own]
+            OmegaConf.update(config, key, [_beside(name, configs) for name in names])
 
 
 def _beside(prompts: object, configs: Sequence[Path]) -> object:

@@ -18,10 +18,8 @@ export function drawTurns(list, talk, acts) {
   let number = 0;
   updateChildren(list, exchanges.flatMap((exchange, place) => {
     const last = place === exchanges.length - 1;
-    number += 1;
-    const turn = number;
-    if (selectedTry(exchange.sides[0]).reply !== null) number += 1;
-    const reply = number > turn ? number : null;
+    const turn = ++number;
+    const reply = selectedTry(exchange.sides[0]).reply === null ? null : ++number;
     return [
       [userTurnId(exchange), [turn], () => makeTurn(exchange, turn, acts)],
       [`answers ${exchange.id}`, [reply, last, exchange.sides.map(({ at, tries }) => [at, tries.length, progress(tries[at])])], () =>
