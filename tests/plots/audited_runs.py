@@ -1,4 +1,4 @@
-"""Run folders whose traces have whole passes with audits, written with the real `Run` and `Trace`."""
+"""Run folders whose traces have whole passes with audits, written with the real `Run` and `SampleTrace`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

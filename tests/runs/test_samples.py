@@ -189,8 +189,8 @@ def test_two_ids_never_share_a_file(ids: list[str]) -> None:
 
 def test_a_file_that_cannot_be_written_is_a_run_error(run: Path) -> None:
     events_file(run, "a").mkdir()
-    with pytest.raises(RunError, match="cannot be written"):
+    with pytest.raises(RunError, match="cannot write"):
         write(run, ALL[0])
-    with pytest.raises(RunError, match="cannot be written"):
+    with pytest.raises(RunError, match="cannot write"):
         write(run / "nowhere", ALL[0])
     assert [path.name for path in (run / SAMPLES).iterdir()] == ["a.jsonl"]
