@@ -22,6 +22,9 @@ from mmerg.errors import CallError, Failure, ReplyError
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
 
+Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 def _field_at(first: str, *path: str | int) -> Any:
     return Field(default=None, validation_alias=AliasPath(first, *path))
 
@@ -39,9 +42,7 @@ class Completion(BaseModel):
     prompt_tokens: Count | None = _field_at("usage", "prompt_tokens")
     completion_tokens: Count | None = _field_at("usage", "completion_tokens")
     cached_tokens: Count | None = _field_at("usage", "prompt_tokens_details", "cached_tokens")
-    prompt_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = _field_at(
-        "timings", "prompt_ms"
-    )  # llama-server's
+    prompt_ms: Milliseconds | None = _field_at("timings", "prompt_ms")  # from llama-server
 
 
 def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
@@ -59,7 +60,7 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
             raise host.make_status_error(200, raw, model)
         if completion.message is None:
             raise host.make_response_error(f"the response contains no reply: {host.mask_token(raw)[:100]!r}")
-        logprobs = completion.logprobs or () if request.logprobs else ()
+        logprobs = (completion.logprobs or ()) if request.logprobs else ()
         if not request.alternatives:  # `build_body` always asks for one
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
         return Reply(
@@ -91,7 +92,6 @@ class _Prompt(BaseModel):
     Attributes:
         vllm: for each position the likeliest tokens by number, with the prompt's token first.
         sglang: the log-probability, number and text of each token.
-        count: the number of tokens.
     """
 
     vllm: list[dict[str, _Logprob] | None] | None = _field_at("prompt_logprobs")

@@ -8,15 +8,8 @@ import httpcore
 
 @dataclass(frozen=True)
 class Deadlines:
-    """The deadlines of a call in seconds.
-
-    Attributes:
-        connect: for opening a connection.
-        first_token: from the request to the first line of the response, which includes the time in the server's queue
-            and the evaluation of the prompt.
-        stall: between two lines of the response.
-        total: for the whole call.
-    """
+    """The deadlines of a call in seconds. first_token: from the request to the first line of the response, which
+    includes the time in the server's queue and the evaluation of the prompt. stall: between two lines."""
 
     connect: float = 5.0
     first_token: float = 600.0

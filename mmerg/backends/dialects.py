@@ -3,7 +3,7 @@
 A server silently ignores a sampler with an unknown name, so each kind of server is sent its own names. They were tested
 with llama-server (llama.cpp of 2026-11) and vLLM 0.32, and are taken from the source code for SGLang.
 
-    DIALECTS["vllm"].sampling(Sampling(repeat_penalty=1.1, repeat_last_n=-1))    # {…, "repetition_penalty": 1.1}
+    DIALECTS["vllm"].format_sampling(Sampling(repeat_penalty=1.1, repeat_last_n=-1))    # {…, "repetition_penalty": 1.1}
 """
 
 import json

@@ -51,7 +51,7 @@ def build_smallest(schema: dict[str, JsonValue], pick: int) -> JsonValue:
             return {name: build_smallest(inner, pick) for name, inner in properties.items() if isinstance(inner, dict)}
         case {"type": "array", "items": dict(inner)}:
             count = int(str(schema.get("minItems", 0)))
-            return [build_smallest(inner, pick + index) for index in range(count)]  # other words of an enumeration
+            return [build_smallest(inner, pick + index) for index in range(count)]  # so that items differ
         case {"type": "string"}:
             max_length = schema.get("maxLength")
             return TEXT[:max_length] if isinstance(max_length, int) else TEXT

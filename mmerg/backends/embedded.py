@@ -95,8 +95,9 @@ class Embedded:
                 json.loads(reply.text)
             except ValueError as error:  # llguidance silently ignores a schema that it cannot enforce
                 what = "llama.cpp ignored the schema"
-                hint = "use only types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum and "
-                raise CallError(Failure.BAD_REQUEST, what, where=engine.model, hint=f"{hint}maximum") from error
+                hint = "use only types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum "
+                hint += "and maximum"
+                raise CallError(Failure.BAD_REQUEST, what, where=engine.model, hint=hint) from error
         return reply
 
     def close(self) -> None:
@@ -153,16 +154,14 @@ class LlamaServer(Http):
         params.n_gpu_layers = options["gpu_layers"]
         params.cache_ram_mib = options["cache_ram"] * options["parallel"]
         params.ctx_shift = False
-        params.fit_params = False  # or xllamacpp would silently lower options to fit the memory
+        params.fit_params = False  # otherwise xllamacpp silently lowers options to fit the memory
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = choose_thread_count(options["threads"])
         try:
             self._loaded: object = xllamacpp.Server(params)
         except RuntimeError as error:
             self._folder.cleanup()
-            hint = (
-                "check that the file is a complete GGUF that llama.cpp supports, and that TMPDIR is a short path (for"
-            )
-            hint += " a socket); try a smaller num_ctx, which needs less memory"
+            hint = "check that the file is a complete GGUF that llama.cpp supports, and that TMPDIR is a short path"
+            hint += " (for a socket); try a smaller num_ctx, which needs less memory"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
         # Wait until the server's loop runs and responds. A server that is closed earlier waits for its loop forever.
         self.read(bytes, "/slots")

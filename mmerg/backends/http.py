@@ -36,7 +36,6 @@ class Http(httpx.BaseTransport):
     """A client that sends requests to the host at `address`. It is also a transport for other httpx clients.
 
     Args:
-        server: the kind of server, for errors.
         where: the host's name in errors.
         socket: the path of the Unix socket of a server in this process. Its connections are not kept, because an idle
             connection would block one of the server's few threads.
@@ -139,7 +138,7 @@ class Http(httpx.BaseTransport):
             else:
                 if call.received:
                     return response
-                response.close()  # it arrived before this request was sent, so it is no response to it
+                response.close()  # it arrived before this request was sent, so it responds to another
             call.reused = False
 
     def _read_error(self, request: httpx.Request, response: httpcore.Response) -> CallError:
@@ -163,7 +162,7 @@ class Http(httpx.BaseTransport):
 
     def _make_error(self, call: Call, error: Exception) -> CallError:
         reason, server = self.mask_token(str(error).encode()), self._server
-        # UnicodeError: the host's name cannot be a name.
+        # UnicodeError: no host can have such a name.
         if isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | UnicodeError):
             if isinstance(error, httpcore.ConnectTimeout):
                 reason = f"no connection within {call.connect:g} s"
@@ -186,10 +185,10 @@ class Body(httpx.SyncByteStream):
     """The body of a response, which is read as it arrives."""
 
     def __init__(self, response: httpcore.Response, errors: AbstractContextManager[None]) -> None:
-        self._response, self._wrap_errors = response, errors
+        self._response, self._errors = response, errors
 
     def __iter__(self) -> Iterator[bytes]:
-        with self._wrap_errors:
+        with self._errors:
             yield from self._response.iter_stream()
 
     def close(self) -> None:

@@ -42,7 +42,6 @@ class Ollama(Adapter):
     Args:
         load: the model's load options, including `num_ctx`.
         keep_alive: how long the model stays loaded after a call (30m, 2h).
-        check_wait: seconds before the first retry of the check after a reply.
     """
 
     def __init__(

@@ -98,9 +98,8 @@ class OllamaHost(Http):
 
 
 def _find(listed: Sequence[ListedModel], model: str) -> ListedModel | None:
-    return next(
-        (entry for entry in listed if normalize_model_name(entry.model or "") == normalize_model_name(model)), None
-    )
+    name = normalize_model_name(model)
+    return next((entry for entry in listed if normalize_model_name(entry.model or "") == name), None)
 
 
 def normalize_model_name(model: str) -> str:

@@ -57,7 +57,6 @@ class OpenAI(Adapter):
         dialect: the kind of server, a key of `DIALECTS`.
         load: `num_ctx`, the number of tokens that a call may need.
         token_env: the environment variable with the server's token, which is never saved.
-        check_wait: seconds before the first retry of the check after a reply.
     """
 
     def __init__(
@@ -132,9 +131,8 @@ class OpenAI(Adapter):
             facts = {"aliases": [], **entry, **(meta if isinstance(meta, dict) else {})}
             described = dialect.describe(facts, *(read(_parse_facts, path) for path in dialect.about))
         except (KeyError, TypeError, ValueError) as error:
-            raise self._server.make_response_error(
-                f"the responses are not those of {dialect.name}: {error}"[:300]
-            ) from error
+            what = f"the responses are not those of {dialect.name}: {error}"[:300]
+            raise self._server.make_response_error(what) from error
         facts |= described.more
         stable_facts = {name: _drop_folder(value) for name, value in facts.items() if name not in VOLATILE_KEYS}
         digest = hashlib.sha256(json.dumps(stable_facts, sort_keys=True).encode()).hexdigest()

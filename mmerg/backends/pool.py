@@ -60,13 +60,11 @@ class Pool:
     """Leases the slots of `hosts` to samples.
 
     Args:
-        hosts: must serve the same engine.
         revive_after: seconds after which a host that is down is tried again.
         patience: seconds for which a call waits while all hosts are down.
         wait: while all hosts are down, they are tried again after `wait`, 2·wait, 4·wait, … seconds, but at least every
             `revive_after` seconds. The pauses between attempts are the same.
         attempts: how often a call is sent to a host before it moves to another.
-        clock: returns the time in seconds.
     """
 
     def __init__(

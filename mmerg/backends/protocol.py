@@ -166,7 +166,6 @@ class Reply(BaseModel):
         response_tokens: tokens that the model wrote, including its thoughts.
         prompt_seconds: how long the server evaluated the prompt.
         seconds: how long the whole call took, by the client's clock.
-        cached: whether the reply comes from the reply cache.
         taken: what was removed: "thinking" if thoughts were moved, "log-probabilities" if all of them were dropped.
     """
 
@@ -259,9 +258,9 @@ def list_engine_changes(before: Engine, now: Engine) -> list[str]:
     old, new = _describe_parts(before), _describe_parts(now)
     changes = []
     for name in dict.fromkeys([*old, *new]):
-        then, after = old.get(name, "none"), new.get(name, "none")
-        if then != after:
-            changes.append(f"{name} {then} → {after}")
+        old_value, new_value = old.get(name, "none"), new.get(name, "none")
+        if old_value != new_value:
+            changes.append(f"{name} {old_value} → {new_value}")
     return changes
 
 

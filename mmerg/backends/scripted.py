@@ -26,11 +26,8 @@ class Scripted:
     """A `Backend` that replies with the result of `script`, or with its next item. Exceptions are raised, and strings
     become replies.
 
-    Attributes:
-        requests: all requests so far, in order of arrival.
-
-    Each call takes `latency` seconds. Raises CallError: server_error if the list has no item left, and interrupted once
-    the backend is closed.
+    `requests` has all requests so far, in order of arrival. Each call takes `latency` seconds. Raises CallError:
+    server_error if the list has no item left, and interrupted once the backend is closed.
     """
 
     def __init__(self, script: Script, engine: Engine = ENGINE, latency: float = 0.0) -> None:

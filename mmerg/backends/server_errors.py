@@ -76,17 +76,9 @@ _REQUEST_HINTS = {  # for rejected requests whose wording names the cause
 
 @dataclass(frozen=True)
 class ServerKind:
-    """A kind of server, with hints for its errors.
-
-    Attributes:
-        start: the hint if no server responds.
-        pull: the hint if the server lacks {model}.
-        address: the hint if the server is of another kind.
-        longer: the hint if the context is too short.
-        unloadable: the hint if the server cannot load the model.
-        login: the hint if the server requires a login.
-        option: the prefix of the settings of its deadlines.
-    """
+    """A kind of server, with the hints for its errors: no server responds (start), it lacks {model} (pull), it is of
+    another kind (address), the context is too short (longer), it cannot load the model (unloadable), or it requires a
+    login (login). option: the prefix of the settings of its deadlines."""
 
     name: str
     start: str
@@ -135,8 +127,8 @@ OLLAMA = ServerKind(
 
 
 def unwrap(body: str) -> str:
-    """Returns the message inside `body`, which may be JSON, even several times over: objects are unpacked, also those
-    that `error` contains as text. The `type` of an error stays in front of its message."""
+    """Returns the message inside `body`. JSON objects are unpacked, also those that `error` contains as text. The
+    `type` of an error stays in front of its message."""
     text = body
     for _ in range(UNWRAP_DEPTH):
         try:
