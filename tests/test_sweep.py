@@ -45,10 +45,10 @@ def sweeper(tmp_path: Path, server: ScriptedOllama) -> Sweeper:
 def test_a_row_that_cannot_run_does_not_stop_the_others(sweeper: Sweeper) -> None:
     done = sweeper("-m", "memory=none", "limit=1", "system.without=[mpa],[nobody],[psp]")
     assert done.returncode == 2
-    assert "error: nobody is no agent of this system" in done.stderr
+    assert "error: nobody is not an agent of this system" in done.stderr
     assert len(sweeper.runs_by("system", "without")) == 2
     printed = " ".join(done.stdout.split())
-    assert "not run: system.without=[nobody]: nobody is no agent of this system" in printed
+    assert "not run: system.without=[nobody]: nobody is not an agent of this system" in printed
     for name in ("mpa", "nobody", "psp"):  # a heading over what each says, in the order in which they are begun
         before, _, printed = printed.partition(f"── system.without=[{name}] ──")
         assert printed, before

@@ -83,7 +83,7 @@ def _build_stage(name: str, settings: StageSettings, where: str) -> Stage:
         cite_last=settings.cite_last,
         label=_find_label_field(settings, where),
         orders=settings.orders,
-        code=tuple(_import_callable(name, f"{where}, code") for name in settings.code),
+        code=tuple(_import_callable(check, f"{where}, code") for check in settings.code),
         logprobs=settings.logprobs,
         sampling=overrides,
     )
@@ -146,7 +146,7 @@ def _ablate(settings: SystemSettings, where: str) -> SystemSettings:
     agents = [*settings.stages, *([auditor.name] if auditor else [])]
     if unknown := [name for name in without if name not in agents]:
         hint = f"{did_you_mean(unknown[0], agents)} its agents: {', '.join(agents)}".strip()
-        raise ConfigError(f"{', '.join(unknown)} is no agent of this system", where=place, hint=hint)
+        raise ConfigError(f"{', '.join(unknown)} is not an agent of this system", where=place, hint=hint)
     removed = {stage.gives: name for name, stage in settings.stages.items() if name in without}
     hidden = set(removed)
     if settings.organization == "independent":

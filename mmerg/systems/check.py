@@ -103,7 +103,7 @@ def _check_inputs(system: System, available: set[str], where: str) -> None:
             hint = f"it can see {symbols}; for another input, set sources.{missing[0]}={{_target_: …}}"
             raise ConfigError(what, where=where, hint=hint)
         if unknown := sorted(find_vocabularies(stage.output) - vocabularies) if stage.output else []:
-            what = f"stage {stage.name} chooses from {', '.join(unknown)}, which is no vocabulary"
+            what = f"stage {stage.name} chooses from {', '.join(unknown)}, which is not a vocabulary"
             hint = f"add its words under system.vocabulary, which has {', '.join(sorted(vocabularies))}"
             raise ConfigError(what, where=where, hint=hint)
         if stage.gives in available:
@@ -127,4 +127,4 @@ def _check_results(system: System, where: str) -> None:
             raise ConfigError(what, where=where, hint=f"fields: {', '.join(fields)}")
         is_text = fields[name].annotation is str if name else maker.output is None
         if not is_text and (name or key != "plan"):
-            raise ConfigError(f"result.{key} is {path!r}, which is no text", where=where)
+            raise ConfigError(f"result.{key} is {path!r}, which is not a text", where=where)
