@@ -275,8 +275,8 @@ def _call_function(
     inputs: Inputs,
     correction: Correction | None,
 ) -> Output:
-    """Returns the output of a stage's function. Raises ReplyError if it violates the schema, or is no text where the
-    stage gives text."""
+    """Returns the output of a stage's function. Raises ReplyError if it violates the schema or, in a stage without a
+    schema, is blank or not a text."""
     where = f"{stage.name}, pass {t}, {get_dotted_name(function)}"
     stage_input = StageInput(
         sample=state.scene.id,

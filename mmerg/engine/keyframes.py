@@ -146,8 +146,8 @@ class KeyframeSampler:
         keyframes: list[Keyframe] = []
         images: list[Image] = []
         captions: list[str] = []
+        blank = self.settings.show == "blank"
         for number, kept_frames in kept.items():
-            blank = self.settings.show == "blank"
             frames = tuple(map(self._make_grey, kept_frames)) if blank else kept_frames
             try:
                 jpegs = [self.store.read(frame.sha256) for frame in frames]

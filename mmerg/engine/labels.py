@@ -34,7 +34,7 @@ def order_labels(system: System, scene: Scene) -> tuple[str, ...]:
 
 
 def list_orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:
-    """Yields `count` orders of the labels: the given order, its reverse, then random ones, each before its reverse."""
+    """Yields `count` orders of the labels: the given, its reverse, then random ones, each followed by its reverse."""
     for number in range(count):
         order = labels if number < 2 else shuffle_labels(labels, number // 2)
         yield order[::-1] if number % 2 else order

@@ -1,4 +1,4 @@
-"""Runs several items at once in threads, which suits calls to a server and decoding of clips."""
+"""Runs several items at once in threads: calls wait for a server, and decoding releases the interpreter lock."""
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

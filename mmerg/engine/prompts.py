@@ -46,14 +46,8 @@ class TurnView:
 
 @dataclass(frozen=True)
 class FrameView:
-    """A keyframe as prompts show it.
-
-    Attributes:
-        number: from 1.
-        turn: the number of its turn, from 1.
-        time: in seconds from the start of the clip.
-        description: for models without vision; empty for others.
-    """
+    """A keyframe as prompts show it. number: from 1. turn: its number, from 1. time: in seconds from the start of the
+    clip. description: for models without vision; empty for others."""
 
     number: int
     turn: int
@@ -122,7 +116,7 @@ class Prompts:
 
         Args:
             supplied: inputs from sources, by symbol.
-            outline: describes the fields of the reply; empty for plain text.
+            outline: describes the fields of the completion; empty for plain text.
             correction: what the stage sees of its previous output if it runs again.
         """
         stages = self.system.stages
@@ -149,7 +143,8 @@ class Prompts:
         """Returns the name of a stage and its check, which may use only the outputs that the stage saw. The name also
         lists earlier stages whose outputs the auditor sees and the stage did not see."""
         earlier = takewhile(lambda stage: stage.name != audited.name, self.system.stages)
-        unseen = {stage.gives: stage.name for stage in earlier if stage.gives in scope.keys() - set(audited.sees)}
+        shown = scope.keys() - set(audited.sees)
+        unseen = {stage.gives: stage.name for stage in earlier if stage.gives in shown}
         seen = {name: value for name, value in scope.items() if name not in unseen}
         without = f" (made without seeing {', '.join(unseen.values())})" if unseen else ""
         return f"{audited.name}{without}", self._render(_check_name(audited), seen)

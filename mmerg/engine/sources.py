@@ -11,13 +11,8 @@ from mmerg.runs.events import Excluded
 
 @dataclass(frozen=True, slots=True)
 class SourceOutput:
-    """What a source supplies for one call of a stage.
-
-    Attributes:
-        content: for the prompt.
-        excluded: items that guards withheld, for the trace only.
-        problem: why there is no content, for the trace only.
-    """
+    """What a source supplies for one call of a stage. content: for the prompt. For the trace only: excluded, the items
+    that guards withheld; and problem, why there is no content."""
 
     content: tuple[Mapping[str, object], ...]
     excluded: tuple[Excluded, ...] = ()

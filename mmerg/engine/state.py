@@ -54,7 +54,7 @@ class State:
         return getattr(self.get(symbol), name, None) if name else self.get(symbol)
 
     def get_text(self, path: str) -> str | None:
-        """Returns the text at a path; None if the value does not exist or is no text."""
+        """Returns the text at a path; None if there is no value, or it is not a text."""
         value = self.get_path(path)
         return value if isinstance(value, str) else None
 
@@ -83,8 +83,7 @@ class Correction:
     """What a stage sees when it runs again.
 
     Attributes:
-        stage: its name.
-        previous: its output in the previous pass.
+        previous: the stage's output in the previous pass.
         reason: why the auditor rejects that output; empty for stages after the faulty one.
         instruction: how to correct it; empty for stages after the faulty one.
         drafts: all earlier outputs with their feedback, oldest first, if the loop shows them.

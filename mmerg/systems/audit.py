@@ -60,8 +60,7 @@ class Check(Record):
         form: None if no form detects the stage's faults better than chance; then `why` says so.
         threshold: a score below it fails.
         slope: None if not measured.
-        auc: by kind of fault.
-        sensitivity: by kind of fault.
+        auc, sensitivity: by kind of fault.
         ece: the expected calibration error.
         decoys: the outputs with which form=comparison compares.
     """
@@ -92,8 +91,7 @@ class LabelPrior(Record):
     """Batch calibration (Zhou et al., 2023, arXiv 2309.17249) with label frequencies.
 
     Attributes:
-        corpus: the name of the corpus that the prior was measured on.
-        fingerprint: of that corpus.
+        corpus, fingerprint: those of the corpus on which the prior was measured.
         n: the number of its scenes.
         mean: the mean log-probability of each label over these scenes. Their correct labels are not used for it.
         counts: how often each label is correct in these scenes.

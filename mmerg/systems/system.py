@@ -27,7 +27,6 @@ class StageInput:
     Attributes:
         sample: its id.
         t: the number of the pass, from 0.
-        stage: the name of the stage.
         responder: the speaker of the next turn.
         labels: the emotions of the corpus.
         inputs: by symbol. D: turns with number, speaker and text; V: frames; outputs of stages and sources. Inputs that
@@ -64,8 +63,7 @@ class Stage:
     """One agent: a stage, or the auditor.
 
     Attributes:
-        gives: the symbol of its output.
-        sees: the symbols of its inputs.
+        gives, sees: the symbols of its output and of its inputs.
         output: a frozen pydantic class; None: plain text.
         function: computes the output instead of a model.
         check: the auditor's question about the output, as a template.
@@ -106,13 +104,12 @@ class System:
         result: the paths of response, emotion and plan in the outputs ("R", "e.emotion", "P").
         rerun_temperature: of a stage that gets a correction; None: the stage's own.
         loop: the name of a built-in loop, or a user's function.
-        stop: the field of the auditor's output that ends loop=refine.
-        score: the field of the auditor's output that ranks a pass of loop=refine.
+        stop, score: the fields of the auditor's output that end loop=refine, and rank its passes.
         retain: which agents see their previous output in a rerun.
         n: the number of candidates of loop=candidates.
         label_order: see `mmerg.engine.labels`.
         rerun: how a faulty stage runs again: with its output shown, or in other views (`mmerg.engine.loops.views`).
-        max_views: how many views a faulty stage is run in at most.
+        max_views: the most views in which a faulty stage runs again.
         greedy: True if every agent has temperature 0.
     """
 

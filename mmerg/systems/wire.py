@@ -68,7 +68,7 @@ def as_written(output: BaseModel | str) -> str:
 
 
 def from_wire(text: str, node: Node) -> str:
-    """Returns a completion's JSON with class names; texts that are no JSON remain unchanged.
+    """Returns a completion's JSON with class names; texts that are not JSON remain unchanged.
 
     node: the JSON schema with class names. Without a grammar a model may omit all letters, which is valid. Raises
     ReplyError (schema_invalid) if an object has the same name twice, or if only some of its names have letters.

@@ -28,7 +28,7 @@ class Proposals(Record):
     @field_validator("proposals")
     @classmethod
     def _differ(cls, proposals: tuple[Proposal, ...], info: ValidationInfo) -> tuple[Proposal, ...]:
-        if info.context and len({one.strategy for one in proposals}) < len(proposals):
+        if info.context and len({proposal.strategy for proposal in proposals}) < len(proposals):
             raise ValueError("two proposals have the same strategy: give each another one")
         return proposals
 
