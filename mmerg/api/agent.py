@@ -57,7 +57,7 @@ class Reply:
     @property
     def audits(self) -> list[Audit | None]:
         """The audit of each pass; None if there is none, or if it could not be read."""
-        return [one_pass.audited.audit if one_pass.audited else None for one_pass in self.passes]
+        return [pass_.audited.audit if pass_.audited else None for pass_ in self.passes]
 
     def __repr__(self) -> str:
         return f"Reply({self.text!r}, emotion={self.emotion!r}, passes={len(self.passes)})"

@@ -47,9 +47,8 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         if not embedder:
             return None
         with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
-            return embed_all(
-                embedder, [join_history(history) for history in split.histories], split.dialogues, bar.report
-            )
+            texts = [join_history(history) for history in split.histories]
+            return embed_all(embedder, texts, split.dialogues, bar.report)
 
     words = build_vectorizer(min_df=2)
     model = by_words = fit_classifier(
@@ -77,15 +76,10 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     )
     sem = _validate(sem, validated_on, embedded(validated_on))
     write_sem(file, sem)
-    rows = [
-        (
-            score.name,
-            format_number(score.value),
-            format_interval(*score.interval) if score.interval else NONE,
-            str(score.n),
-        )
-        for score in sem.scores.values()
-    ]
+    rows = []
+    for score in sem.scores.values():
+        interval = format_interval(*score.interval) if score.interval else NONE
+        rows.append((score.name, format_number(score.value), interval, str(score.n)))
     title = f"{validated_on.corpus.name} {validated_on.corpus.split}"
     out.print(Table(title, ("metric", "percent", "95 % interval", "n"), rows))
     out.print(escape(_describe_causes(causes, lexicon, sem.transductive)))

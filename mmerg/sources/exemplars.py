@@ -28,14 +28,8 @@ Opened = dict[tuple[KeySettings, int], tuple[Memory, Mapping[str, int]]]
 
 
 class Exemplars:
-    """A memory as a source. Call `open` before `supply`.
-
-    Args:
-        source: the corpus of the memory.
-        evaluated: the corpus of the samples.
-        cache: the folder of mmerg's caches.
-        opened: the memories that are open already; all sources of a run share it.
-    """
+    """A memory as a source. Call `open` before `supply`. source: the corpus of the memory. evaluated: that of the
+    samples. cache: the folder of mmerg's caches. opened: the open memories, which all sources of a run share."""
 
     memory: Memory
 
@@ -81,11 +75,8 @@ class Exemplars:
         """Returns a problem if the embedder does not know most tokens, so that similarities mean nothing; else []."""
         measure_unknown = getattr(self.embedder, "measure_unknown", None)
         dialogues = (*self.source.dialogues, *self._dialogues.values())
-        share = (
-            measure_unknown([turn.text for dialogue in dialogues for turn in dialogue.turns])
-            if measure_unknown
-            else 0.0
-        )
+        texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
+        share = measure_unknown(texts) if measure_unknown else 0.0
         if share <= FOREIGN:
             return []
         hint = "memory=ollama with a multilingual model, or memory.embedder.folder=…"
