@@ -59,14 +59,10 @@ class PlantedFaults(Record):
             aucs = [[name, *(_format(row.get(kind)) for kind in columns)] for name, row in rows.items()]
             yield Table("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs)
             checks = {name: self.checks[name] for name in rows if name in self.checks}
-            detected = [
-                [
-                    name,
-                    *map(_format, (check.specificity, *map(check.sensitivity.get, columns))),
-                    format_number(check.ece),
-                ]
-                for name, check in checks.items()
-            ]
+            detected = []
+            for name, check in checks.items():
+                measures = [check.specificity, *(check.sensitivity.get(kind) for kind in columns)]
+                detected.append([name, *map(_format, measures), format_number(check.ece)])
             title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues;"
             title += " a finding has none"
             yield Table(title, ("check", "specificity", *columns, "ECE"), detected)

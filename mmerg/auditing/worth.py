@@ -55,8 +55,8 @@ def measure_worth(run: Path, results: Iterable[Result], path: str) -> Worth:
         if not (result.ok and result.gold_emotion):
             continue
         trace, dialogue = SampleTrace(read_events(run, result.id)), result.dialogue or result.id
-        passes = [run_pass for run_pass in trace.passes.values() if symbol in run_pass.outputs]
-        right = [run_pass.at(path) == result.gold_emotion for run_pass in passes]
+        passes = [pass_ for pass_ in trace.passes.values() if symbol in pass_.outputs]
+        right = [pass_.at(path) == result.gold_emotion for pass_ in passes]
         if not passes:
             continue
         cases["wrong forecasts"].append((not right[0], dialogue))
@@ -74,6 +74,6 @@ def measure_worth(run: Path, results: Iterable[Result], path: str) -> Worth:
 
 def _count_loop_tokens(trace: SampleTrace) -> int:
     """The tokens of all calls except those of the first pass's stages."""
-    stages = {output.stage for run_pass in trace.passes.values() for output in run_pass.outputs.values()}
+    stages = {output.stage for pass_ in trace.passes.values() for output in pass_.outputs.values()}
     replies = [call.event.reply for call in trace.calls if call.event.t or call.event.stage not in stages]
     return sum(reply.prompt_tokens + reply.response_tokens for reply in replies)

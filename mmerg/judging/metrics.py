@@ -29,7 +29,7 @@ ENDS = {"win": 1, "tie": 0, "lose": -1}
 
 
 def _prefers_first(verdicts: Sequence[Verdict]) -> list[bool]:
-    """For each verdict that is no tie: it prefers the reply shown first. 50 % means no bias."""
+    """For each verdict except ties: it prefers the reply shown first. 50 % means no bias."""
     return [verdict.choice == "first" for verdict in verdicts if verdict.choice != "tie"]
 
 

@@ -45,7 +45,7 @@ class StudyAnswers:
         frame: a row per answer to a question, without practice. Its column `value` is relative to the item's order of
             replies, not to the order shown. `number` is the point of the scale; for pairs 1, 0 or -1 if the first reply
             is better, neither, or the second; NaN for "cannot judge". `wrong` is true for the wrong answer to a check.
-        items: the items that are no checks, by code.
+        items: the items except checks, by code.
         rated: the rows of `frame` on these items, without second answers.
         raters: everyone who rated any of these items.
     """

@@ -177,7 +177,7 @@ def write_people_ratings(results: StudyResults, answers: StudyAnswers, runs: Map
 def _list_ratings(answers: StudyAnswers, candidate: int) -> Iterator[PersonRating]:
     """The answers on a candidate's replies."""
     frame = answers.frame[(answers.frame.a == candidate) | (answers.frame.b == candidate)]
-    names = [candidate.name for candidate in answers.key.candidates]
+    names = [author.name for author in answers.key.candidates]
     outcomes = {value: name for name, value in OUTCOMES.items()}
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
         fields = {name: row[name] for name in PersonRating.model_fields if name in row}

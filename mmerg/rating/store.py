@@ -33,7 +33,6 @@ class RatingEntry(Record):
     Attributes:
         id: made by the page, so that an entry that is sent twice counts once.
         place: the position in the rater's order, from 0.
-        item: the code of the item.
         question: one of the form, or comment, submit (value: ok, or again), consent, or take, which adds an item that
             another rater dropped (value: RATER/PLACE).
         value: relative to the order shown: first is the reply on the left.
@@ -142,8 +141,8 @@ class RatingStore:
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Opens the file. Raises RunError if another process writes to the study, or a line is no entry of the
-        study."""
+        """Opens the file. Raises RunError if another process writes to the study, or a line is not an entry of
+        the study."""
         self._folder_lock = lock_folder(self.folder)
         self._folder_lock.__enter__()
         self.log, complete = read_log(self.folder, self._study)
@@ -189,7 +188,7 @@ class RatingStore:
 
 def read_log(folder: Path, study: Study) -> tuple[RatingLog, int]:
     """Reads all entries, and the length of the complete lines in bytes. Ignores an incomplete last line. Raises
-    RunError if a line is no entry of the study."""
+    RunError if a line is not an entry of the study."""
     log, complete = RatingLog(study), 0
     file = folder / RATINGS
     for number, line in enumerate(file.read_bytes().splitlines(keepends=True) if file.exists() else (), start=1):
