@@ -151,7 +151,6 @@ def _score_text(host: Http, request: Request, model: str, dialect: Dialect, thin
 
 
 def build_body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:
-    """Builds the JSON body of the call."""
     fields: dict[str, object] = {
         "model": model,
         "messages": [{"role": message.role, "content": _content(message)} for message in request.messages],

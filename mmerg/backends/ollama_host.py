@@ -53,7 +53,6 @@ class OllamaHost(Http):
         return version, listed.digest or ""
 
     def describe(self, model: str, load: LoadOptions) -> Engine:
-        """Returns the engine that serves `model`."""
         version, digest = self.identify(model)
         shown = self._call(lambda: self._ollama.show(model))
         info = shown.modelinfo or {}

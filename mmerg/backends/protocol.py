@@ -236,7 +236,6 @@ class Engine(BaseModel):
 
     @property
     def think(self) -> bool:
-        """Whether thinking is on."""
         return bool(self.load.get("think"))
 
     @property

@@ -37,7 +37,6 @@ class Scripted:
 
     @property
     def calls(self) -> int:
-        """The number of calls so far."""
         return len(self.requests)
 
     def describe(self) -> Engine:

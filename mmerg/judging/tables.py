@@ -25,7 +25,6 @@ TRUST = {
 
 
 def tabulate_ratings(judgement: Judgement) -> Iterator[RenderableType]:
-    """Yields the ratings of a run."""
     yield escape(f"{judgement.run}, {judgement.corpus}, protocol {judgement.protocol}")
     yield escape(_describe_counts(judgement))
     rows = {name: {"rating": score} for name, score in judgement.scores.items()}

@@ -80,7 +80,6 @@ class StudyBuilder:
         return drawn
 
     def build(self, media: Media) -> tuple[Study, Key]:
-        """Builds the study and its key."""
         codes = {
             id: [self._add_item(sample, media, group) for group in self.groups] for id, sample in self.samples.items()
         }

@@ -134,7 +134,6 @@ def _format_score(score: Score) -> str:
 def _describe_methods(
     answers: StudyAnswers, scores: StudyScores, raters: Mapping[str, RaterStatistics], settings: RateSettings
 ) -> str:
-    """The paragraph on methods for a paper."""
     environment = Environment(loader=PackageLoader("mmerg.rating", "."), undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {"score": _format_score, "p": format_p, "number": format_number}
     text = environment.get_template("methods.j2").render(

@@ -40,7 +40,6 @@ def wire_names(fields: Iterable[str]) -> dict[str, str]:
 
 
 def to_wire(node: Node) -> Node:
-    """Returns the JSON schema with wire names."""
     on_wire = dict(node)
     if items := get_items(node):
         on_wire["items"] = to_wire(items)
