@@ -86,7 +86,7 @@ class RunError(MmergError):
     """A run folder is locked, damaged or belongs to another configuration."""
 
 
-def write_error(error: OSError, path: object) -> RunError:
+def make_write_error(error: OSError, path: object) -> RunError:
     """Returns the error for a file of a run or its caches that cannot be written. It ends the run."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         what = "the disk is full, or a quota is reached"

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from mmerg.console.terminal import Parser, console, escape, run_command, start
-from mmerg.errors import ConfigError, write_error
+from mmerg.errors import ConfigError, make_write_error
 from mmerg.settings.groups import is_model, list_options, suggest_options
 from mmerg.storage.files import locate_folder
 
@@ -38,7 +38,7 @@ def new(out: Console, kind: str, name: str, model: str, base: str | None) -> int
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise write_error(error, path) from error
+            raise make_write_error(error, path) from error
         out.print(escape(f"written: {path}"), soft_wrap=True)
     out.print("\nuse it:")
     for line in files["README.md"].splitlines():

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from mmerg.backends.cancel import CancelToken, current_token
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
 from mmerg.backends.scripted import Scripted
-from mmerg.errors import CallError, ConfigError, Failure, write_error
+from mmerg.errors import CallError, ConfigError, Failure, make_write_error
 from mmerg.storage.files import describe_error
 
 log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class Cache:
             what = "the call was cancelled while waiting for an identical call"
             raise CallError(Failure.INTERRUPTED, what, where=str(self._path)) from error
         except OSError as error:
-            raise write_error(error, path) from error
+            raise make_write_error(error, path) from error
         try:
             yield
         finally:

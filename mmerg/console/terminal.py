@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.errors import MmergError, write_error
+from mmerg.errors import MmergError, make_write_error
 
 EXIT_ERROR, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
 RESUMES = "the same command resumes"  # printed after an interruption
@@ -147,7 +147,7 @@ def _explain_os_error(error: OSError) -> MmergError | None:
         return MmergError("the working directory was removed", where="command line", hint="cd to a folder that exists")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         _drop_output()
-        return write_error(error, "standard output")
+        return make_write_error(error, "standard output")
     return None
 
 

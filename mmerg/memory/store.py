@@ -17,7 +17,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.errors import RunError, write_error
+from mmerg.errors import RunError, make_write_error
 from mmerg.memory.entries import build_entries, build_key, to_line
 from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
@@ -71,7 +71,7 @@ def open_memory(
                 progress.note("another process is building this memory; waiting for it")
                 held = lock.acquire()
         except OSError as error:
-            raise write_error(error, error.filename or path) from error
+            raise make_write_error(error, error.filename or path) from error
         with held:
             vectors = _read(path, len(entries))  # another process may have built it
             if vectors is None:

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from filelock import FileLock, Timeout
 
-from mmerg.errors import RunError, preview, write_error
+from mmerg.errors import RunError, make_write_error, preview
 from mmerg.runs.config_diff import describe_changes
 from mmerg.runs.events import Emit
 from mmerg.runs.manifest import MANIFEST, BaseManifest, Manifest, read_any_manifest, shorten_digest
@@ -259,7 +259,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         what, hint = "another process is writing to this run", "wait until it ends, or stop it"
         raise RunError(what, where=str(folder), hint=hint) from error
     except OSError as error:
-        raise write_error(error, folder / LOCK) from error
+        raise make_write_error(error, folder / LOCK) from error
     try:
         yield
     finally:

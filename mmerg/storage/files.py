@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from mmerg.errors import ConfigError, write_error
+from mmerg.errors import ConfigError, make_write_error
 
 ENCODING_ERRORS = "backslashreplace"  # a lone surrogate, which UTF-8 cannot encode, becomes its JSON escape: \ud800
 PART = ".part"  # suffix of a file that is being written
@@ -31,7 +31,7 @@ def wrap_os_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise write_error(error, path) from error
+        raise make_write_error(error, path) from error
 
 
 @contextmanager
