@@ -150,8 +150,8 @@ class Asker:
         with user_code(f"{auditor.name}, pass {t}"):
             findings = {stage.name: forms.check(stage, state) for stage in audited if stage.name not in by_finding}
         if by_finding:
-            asked_auditor = replace(auditor, audits=by_finding, output=make_audit_class(by_finding))
-            findings |= dict(cast(BaseModel, self(asked_auditor, state, t, candidate=candidate)))
+            narrowed = replace(auditor, audits=by_finding, output=make_audit_class(by_finding))
+            findings |= dict(cast(BaseModel, self(narrowed, state, t, candidate=candidate)))
         return make_audit_class(auditor.audits)(**{stage.name: findings[stage.name] for stage in audited})
 
     def _get_supplied(self, stage: Stage, state: State, place: Place) -> Inputs:

@@ -148,9 +148,9 @@ class System:
         """Returns the system with measured checks, which rank passes, and without auditor if no stage has a check."""
         stages = tuple(replace(stage, verdict=checks.get(stage.name, Check(form=None))) for stage in self.stages)
         names = tuple(stage.name for stage in stages if stage.verdict.form)
-        auditor = (
-            replace(self.auditor, audits=names, output=make_audit_class(names)) if self.auditor and names else None
-        )
+        auditor = None
+        if self.auditor and names:
+            auditor = replace(self.auditor, audits=names, output=make_audit_class(names))
         by: Selection = "calibrated" if self.final_selection == "lexicographic" else self.final_selection
         return replace(self, stages=stages, auditor=auditor, final_selection=by)
 
