@@ -100,7 +100,7 @@ def _prepare_shard(plan: Plan) -> None:
 
 
 def _is_complete(plan: Plan, clips: Snapshot, manifest: Manifest, results: Results[Result]) -> bool:
-    """Whether the last start of the run ended, and the clips are still the same."""
+    """True if the last start of the run ended, and the clips are still the same."""
     ended = plan.only_failed or (manifest.records == len(results) and results.is_complete(plan.samples.ids))
     return ended and manifest.identity.get(CLIPS) == clips.digest()
 

@@ -252,7 +252,7 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
 
 
 def uses_auditor(system: SystemSettings) -> bool:
-    """Whether `auditor=…` (measured checks or label priors) has an effect: an agent audits, or a stage reads labels."""
+    """True if `auditor=…` (measured checks or label priors) has an effect: an agent audits, or a stage reads labels."""
     audits = system.auditor is not None and system.auditor.name not in system.without
     return audits or any(stage.reads == "labels" for stage in system.stages.values())
 

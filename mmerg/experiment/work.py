@@ -103,7 +103,7 @@ def run_items(
 
 
 def is_new(path: Path) -> bool:
-    """Whether no run was started in this folder."""
+    """True if no run was started in this folder."""
     return not (path / MANIFEST).exists()
 
 

@@ -144,13 +144,13 @@ def _find_differences(settings: Sequence[Mapping[str, str]], *others: Sequence[M
 
 
 def _follows_from_system(name: str, values: Sequence[str]) -> bool:
-    """Whether a run lacks the setting because its system has no such setting."""
+    """True if a run lacks the setting because its system has no such setting."""
     always_shown = name == "system.name" or (name.endswith(".transductive") and "true" in values)
     return name.startswith(_OF_SYSTEM) and NONE in values and not always_shown
 
 
 def _explains(cause: Setting, effect: Setting) -> bool:
-    """Whether a difference explains another, which is a digest or a copy of it, or has no effect because of it."""
+    """True if a difference explains another, which is a digest or a copy of it, or has no effect because of it."""
     if effect.name.endswith(DIGEST):
         causes = next(causes for start, causes in _EXPLAINED_BY.items() if effect.name.startswith(start))
         return cause.name.startswith((*causes, *_ADDED_BY) if NONE in effect.values else causes)

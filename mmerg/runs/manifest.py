@@ -57,8 +57,7 @@ class Corpus(Split):
 
 
 class ProtocolSection(Record):
-    """What the protocol selected: the number of samples and dialogues, and how many were excluded (`left_out`), by
-    reason."""
+    """The result of the protocol: the number of samples and dialogues, and of excluded ones by reason (`left_out`)."""
 
     description: str
     samples: Count
@@ -67,8 +66,8 @@ class ProtocolSection(Record):
 
 
 class MemorySection(Record):
-    """A memory of exemplars: its corpus, entries and embedder, and how many turns were excluded (`left_out`), by
-    reason."""
+    """A memory of exemplars: its corpus, entries and embedder, and the number of excluded turns by reason
+    (`left_out`)."""
 
     corpus: Split
     entries: Count
@@ -130,7 +129,7 @@ class Manifest(BaseManifest):
 
     @property
     def imported(self) -> bool:
-        """Whether the replies were imported, so that their passes, calls, tokens and times are unknown."""
+        """True if the replies were imported, so that their passes, calls, tokens and times are unknown."""
         return self.engine.backend == IMPORTED
 
     @property
@@ -157,8 +156,8 @@ class JudgedRun(Record):
 
 
 class JudgingManifest(BaseManifest):
-    """The manifest of a judging: the judged runs, the number of items, and how many were excluded (`left_out`), by
-    reason."""
+    """The manifest of a judging: the judged runs, and the numbers of items and of excluded ones by reason
+    (`left_out`)."""
 
     judged: tuple[JudgedRun, ...]
     items: Count

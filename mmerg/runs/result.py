@@ -105,7 +105,7 @@ class Result(SampleLine):
 
     @property
     def unaudited(self) -> bool:
-        """Whether an audit could not be read, which ended the loop."""
+        """True if an audit could not be read, which ended the loop."""
         return self.ended == "unaudited"
 
 
@@ -200,7 +200,7 @@ class Results(Mapping[str, Line], Generic[Line]):
         return self.select([*ordered, *sorted(self.keys() - ordered.keys())])
 
     def is_complete(self, samples: Iterable[str]) -> bool:
-        """Whether the file is as a finished command leaves it: a line for each sample, in the order of `samples`."""
+        """True if the file is as a finished command leaves it: a line for each sample, in the order of `samples`."""
         return self.matches_file and list(self.reorder(samples)) == list(self)
 
     def parse(self, line: bytes) -> Line:

@@ -39,7 +39,7 @@ class Shard:
         return f"{self.number}/{self.total}"
 
     def contains(self, dialogue: str) -> bool:
-        """Whether the samples of a dialogue are in this shard. They stay together for the server's prefix cache."""
+        """True if the samples of a dialogue are in this shard. They stay together for the server's prefix cache."""
         digest = hashlib.sha256(dialogue.encode()).digest()
         return int.from_bytes(digest[:8], "big") % self.total + 1 == self.number
 

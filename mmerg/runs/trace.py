@@ -193,7 +193,7 @@ class SampleTrace:
 
     @property
     def why(self) -> str:
-        """Why the pass was selected and why the loop ended; "" if they have not yet."""
+        """Why the pass was selected and the loop ended; "" before that."""
         return describe_selection(self.selected, self.checks) if self.selected else ""
 
     def rank(self, t: int) -> str:

@@ -107,7 +107,7 @@ class Sem(Record):
 
     @property
     def transductive(self) -> bool:
-        """Whether S is computed over another split than the training split."""
+        """True if S is computed over another split than the training split."""
         return self.causes.over.split != self.trained_on.split
 
     def predict(self, history: Sequence[str], embedding: Floats | None = None) -> dict[str, float]:

@@ -47,7 +47,7 @@ class SamplingSettings(SparseSettings):
     @classmethod
     def _given_a_value(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None:
-            raise ValueError("a value; left out, it is the default")
+            raise ValueError("a value; without the setting, the default is used")
         return [value] if info.field_name == "stop" and isinstance(value, str) else value
 
 

@@ -65,7 +65,7 @@ def with_backend(overrides: Sequence[str]) -> list[str]:
 
 
 def is_model(name: str) -> bool:
-    """Whether `backbone=name` names a model of Ollama rather than a config. Names of models have a tag."""
+    """True if `backbone=name` names a model of Ollama rather than a config. Names of models have a tag."""
     return re.fullmatch(r"[A-Za-z0-9][\w./+-]*:[\w.+-]+", name, re.ASCII) is not None
 
 

@@ -68,7 +68,7 @@ def _differ(hosts: Sequence[str]) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    """Whether JSON can represent the value, which then has no nan and no inf."""
+    """True if JSON can represent the value: it has no nan and no inf."""
     if isinstance(value, dict | list | tuple):
         return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)

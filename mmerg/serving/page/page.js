@@ -24,10 +24,10 @@ function announce(words) {
 /** Shows and announces a short message. */
 function showMessage(words) {
   announce(words);
-  find("#told").textContent = words;
-  find("#told").hidden = false;
+  find("#notice").textContent = words;
+  find("#notice").hidden = false;
   clearTimeout(showMessage.timer);
-  showMessage.timer = setTimeout(() => { find("#told").hidden = true; }, 4000);
+  showMessage.timer = setTimeout(() => { find("#notice").hidden = true; }, 4000);
 }
 
 /** Returns the draft of this window before a reload: {id, words}. id is null for a chat that was not stored. */
@@ -129,20 +129,20 @@ async function start(setup) {
   }
 
   /** Puts the chat's id into the address, for reload and Back. */
-  function updateAddress(anew) {
+  function updateAddress(push) {
     const hash = talk.rev ? `#${talk.id}` : location.pathname;
-    if (location.hash !== `#${talk.id}`) history[anew ? "pushState" : "replaceState"](null, "", hash);
+    if (location.hash !== `#${talk.id}`) history[push ? "pushState" : "replaceState"](null, "", hash);
   }
 
-  /** Opens the chat with this id, or a new one. anew: adds it to the browser's history. first: as the page opens. */
-  async function openChat(id, anew, first = false) {
+  /** Opens the chat with this id, or a new one. push: adds it to the browser's history. first: true while the page opens. */
+  async function openChat(id, push, first = false) {
     if (talk.busy) return showMessage("Wait for the reply, or stop it first.");
     const before = first && oldDraft?.id === id ? oldDraft.words : null;
     if (!first) await storeChat();
     talk = (id && await Talk.read(id, draw).catch(() => null)) || new Talk(draw);
     composer.begin({ ...talk.draft, words: before ?? talk.draft.words });
     find("#chats").close();
-    updateAddress(anew);
+    updateAddress(push);
     drawHello();
     atEnd = true;
     draw();
