@@ -8,7 +8,7 @@ BENCHMARKS = $(shell grep -l '^def main' benchmarks/*.py)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat bench test metrics check lint types benchmarks wheel clean
+.PHONY: help setup demo chat bench test test-all metrics check lint types benchmarks wheel clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,16 +27,19 @@ chat: $(VENV)/demo.done  ## chat with the agents in the browser, on the small mo
 bench: $(VENV)/demo.done  ## compare backbones on the same samples; missing models are listed and skipped
 	$(BIN)/python -m mmerg.bench $(if $(BACKBONES),--backbones $(BACKBONES)) --dataset $(or $(DATASET),demo) --n $(or $(N),50) $(SETTINGS)
 
-# WORKERS=4 make test
-test: $(VENV)/dev.done  ## run all tests in two processes, with real Ollama servers if possible
+# WORKERS=8 make test
+test: $(VENV)/dev.done  ## run the tests, without the slow ones, with a real Ollama server if possible
 	@$(BIN)/python tools/get_ollama.py || echo "no Ollama server: skipping the tests that need one"
-	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist worksteal
+	$(BIN)/python -m pytest -n $(or $(WORKERS),3) --dist worksteal $(if $(SLOW),,-m "not slow")
+
+test-all:  ## run all tests
+	$(MAKE) test SLOW=1
 
 metrics: $(VENV)/demo.done  ## install BERTScore, and perplexity under another model (torch, 5 GB)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,hef,slurm,dev,metrics]'
 	@touch $(VENV)/dev.done
 
-check: lint types test  ## run lint, types and tests
+check: lint types test-all  ## run lint, types and all tests
 
 lint: $(VENV)/dev.done  ## run ruff
 	$(BIN)/ruff check .

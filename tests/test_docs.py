@@ -81,6 +81,7 @@ def test_shown_commands_accept_their_arguments(capsys: pytest.CaptureFixture[str
             assert not [option for option in options if option not in help_text], name
 
 
+@pytest.mark.slow
 def test_shown_commands_run_on_the_demo(tmp_path: Path) -> None:
     """Runs each set of options once, on the demo's dialogues, without a model, in this process."""
 

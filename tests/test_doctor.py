@@ -195,6 +195,7 @@ def test_a_real_text_model(each_ollama: Server) -> None:
     assert "context 4096 as loaded" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_real_vision_model(each_ollama: Server) -> None:
     settings = (f"backbone.model={VISION_MODEL}", f"backend.hosts=[{each_ollama.host}]", *SMALL)
     done = run_command_line("backbone=qwen2.5vl-7b", *settings)

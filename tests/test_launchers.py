@@ -38,6 +38,7 @@ def equals_a_plain_run(run: Runner, folder: Path) -> bool:
     return read_contents(run.folder()) == read_contents(plain.folder())
 
 
+@pytest.mark.slow
 def test_submitit_runs_a_shard(tmp_path: Path) -> None:
     pytest.importorskip("submitit", reason="pip install 'mmerg[slurm]'")
     with scripted_ollama() as server:
@@ -79,6 +80,7 @@ def nodes() -> Iterator[Nodes]:
         cluster.process.communicate(timeout=60)
 
 
+@pytest.mark.slow
 def test_no_result_is_lost_if_a_ray_node_dies(tmp_path: Path) -> None:
     """The first call of each of two jobs waits until one node is dead."""
     pytest.importorskip("ray", reason="pip install 'mmerg[ray]'")

@@ -61,6 +61,7 @@ def read_prompts(folder: Path) -> dict[str, str]:
     return {call.stage: call.messages[1].text for call in reversed(calls)}
 
 
+@pytest.mark.slow
 def test_a_system_extends_merg_by_an_agent_and_a_prompt(runs: dict[str, Path]) -> None:
     """The new agent runs after its inputs. The agents that see its output get it, and it is audited."""
     prompts = read_prompts(runs["caused"])

@@ -133,6 +133,7 @@ def check_replay(run: FinishedRun, runs: Path, *settings: str) -> None:
     assert [call.digest for call in again.calls] == [call.digest for call in run.calls]
 
 
+@pytest.mark.slow
 def test_a_vision_model_sees_the_keyframes(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
     settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
     run = FinishedRun(tmp_path / "runs", *settings)

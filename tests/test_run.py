@@ -151,6 +151,7 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
 
 # The first call of the second sample, and late.
 @pytest.mark.parametrize("fatal", [6, 20])
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_results_of_a_whole_one(
     corpus: Path, tmp_path: Path, whole_run: list[Result], fatal: int
 ) -> None:
@@ -289,6 +290,7 @@ def test_errors_are_printed_without_a_traceback(run: Runner) -> None:
         assert (done.returncode, message in done.stdout + done.stderr) == (2, True), word
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run_and_the_same_command_resumes(corpus: Path, tmp_path: Path) -> None:
     """The last sample's file is by far the largest, and the limit lies between it and the next."""
     dialogues = corpus / "dialogues.jsonl"

@@ -63,6 +63,7 @@ def match_address(lines: list[str]) -> re.Match[str]:
     return address
 
 
+@pytest.mark.slow
 def test_the_command_prints_its_address_and_token_saves_chats_and_ends_cleanly(tmp_path: Path) -> None:
     talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "Hey."}]}
     with started(tmp_path, "system=one_pass", "host=0.0.0.0") as (process, lines):
@@ -86,6 +87,7 @@ def test_the_command_prints_its_address_and_token_saves_chats_and_ends_cleanly(t
     assert token not in errors
 
 
+@pytest.mark.slow
 def test_a_running_reply_gets_an_error_when_the_server_ends(tmp_path: Path) -> None:
     held, let_go = threading.Event(), threading.Event()
 

@@ -59,6 +59,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
         yield Demo(server.url, tmp_path, asked)
 
 
+@pytest.mark.slow
 def test_rows_make_shared_calls_once_and_equal_separate_runs(demo: Demo, capsys: pytest.CaptureFixture[str]) -> None:
     """The rows come last first."""
     [(key, values)] = swept("ablations").items()

@@ -70,6 +70,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Sweeper
         yield whole, asked, asked.questions.total()
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_resumes(tmp_path: Path, unbroken: tuple[Sweeper, Asked, int]) -> None:
     whole, asked, calls = unbroken
     asked.questions.clear()

@@ -109,6 +109,7 @@ def test_only_complete_replies_are_stored(path: Path) -> None:
     assert [(reply.text, reply.cached) for reply in replies] == [("I I I", False), ("whole", False), ("whole", True)]
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> None:
     process, numbers = start_process(write_replies, path, 0, 10**6)
     for _ in range(20):

@@ -197,6 +197,7 @@ def press(page: Page, keys: str) -> None:
     page.wait_for_function(moved, arg=before)
 
 
+@pytest.mark.slow
 def test_three_raters_lose_nothing_when_the_server_is_killed(tmp_path: Path, browser: Browser) -> None:
     folder = create_study(tmp_path, 1)
     study, links = read_study(folder), read_links(folder)

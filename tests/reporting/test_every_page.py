@@ -9,6 +9,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Literal
 
+import pytest
 from playwright.sync_api import Browser, Page
 
 from mmerg.reporting.render import file_name
@@ -39,6 +40,7 @@ def test_links_lead_to_files_of_the_report(report: Path, two_runs: Path, long: P
             assert not [link for link in wanted if not link.is_file() or not link.is_relative_to(root.resolve())]
 
 
+@pytest.mark.slow
 def test_every_kind_of_page_fits_and_is_accessible(browser: Browser, report: Path, two_runs: Path, long: Path) -> None:
     """Checks each page with axe in one of the two looks."""
     files = [report / "index.html", report / "samples.html", two_runs / "index.html"]
@@ -66,6 +68,7 @@ def test_every_kind_of_page_fits_and_is_accessible(browser: Browser, report: Pat
             assert box["width"] > readable
 
 
+@pytest.mark.slow
 def test_hostile_text_neither_runs_nor_reorders(browser: Browser, hostile: Path) -> None:
     assert len(list(hostile.rglob("*.html"))) == len(HOSTILE_IDS) + 1 + 1 + 6
     samples = [hostile / "run-1" / "samples" / file_name(id) for id in (HOSTILE_IDS[0], "x" * 4000, "words")]

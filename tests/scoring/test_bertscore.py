@@ -53,6 +53,7 @@ def make_results(pairs: list[tuple[str, str]]) -> list[Any]:
     return [sample_result(f"d{n}/1", reply, gold_response=gold) for n, (reply, gold) in enumerate(pairs)]
 
 
+@pytest.mark.slow
 def test_scores_equal_those_of_the_package(tiny: Path) -> None:
     from bert_score import BERTScorer
 

@@ -162,6 +162,7 @@ def _get_reply(server: Running, text: str) -> str:
     return str(answer.json()["choices"][0]["message"]["content"])
 
 
+@pytest.mark.slow
 def test_many_clients_get_their_own_replies_before_and_after_the_model_server_dies() -> None:
     def answer(body: dict[str, Any]) -> str:
         said = re.findall(r"^1\. You: (.*)$", body["messages"][-1]["content"], re.MULTILINE)[0]

@@ -3,6 +3,7 @@
 import re
 from typing import Literal
 
+import pytest
 from axe_playwright_python.base import AXE_SCRIPT, AxeResults  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
 
@@ -23,6 +24,7 @@ def check(page: Page) -> None:
         assert violations == [], f"{width} {scheme}: {AxeResults({'violations': violations}).generate_report()}"
 
 
+@pytest.mark.slow
 def test_no_state_of_the_page_violates_a_rule_of_axe(page: Page, agents: Agents) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.evaluate(AXE_SCRIPT)
