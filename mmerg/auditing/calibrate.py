@@ -22,8 +22,8 @@ from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
 from mmerg.systems.system import Stage
 
-LEAST = 0.6  # a check is worth its calls if the lower bound of its AUC reaches this
-GATES = (FOREIGN, WRONG)  # for these kinds of faults, if the run has them
+LEAST = 0.6  # a check is worth its calls if the lower bounds of its AUCs on `GATES` reach this
+GATES = (FOREIGN, WRONG)  # kinds of faults; those that the run lacks do not count
 
 
 class AuditorMeasure(Record):

@@ -61,7 +61,7 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
         if completion.message is None:
             raise host.make_response_error(f"the response contains no reply: {host.mask_token(raw)[:100]!r}")
         logprobs = (completion.logprobs or ()) if request.logprobs else ()
-        if not request.alternatives:  # `build_body` always asks for one
+        if not request.alternatives:  # `build_body` always asks for at least one alternative
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
         return Reply(
             text=completion.content or "",

@@ -43,7 +43,7 @@ class Host:
     Attributes:
         slots: how many samples may use the host at once.
         name: of the host, in errors.
-        used: how many samples use it now. The pool sets this and the following.
+        used: how many samples use it now. The pool sets this, `down` and `since`.
         down: the error because of which it is skipped.
         since: when it was skipped or last tried, by the pool's clock.
     """
@@ -63,8 +63,8 @@ class Pool:
         revive_after: seconds after which a host that is down is tried again.
         patience: seconds for which a call waits while all hosts are down.
         wait: while all hosts are down, they are tried again after `wait`, 2·wait, 4·wait, … seconds, but at least every
-            `revive_after` seconds. The pauses between attempts are the same.
-        attempts: how often a call is sent to a host before it moves to another.
+            `revive_after` seconds.
+        attempts: how often a call is sent to a host, after pauses of `wait`, 2·wait, … seconds, before it moves on.
     """
 
     def __init__(

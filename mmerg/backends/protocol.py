@@ -281,7 +281,7 @@ def _describe_parts(engine: Engine) -> dict[str, str]:
 def make_engine_error(before: Engine, now: Engine, where: str) -> CallError:
     """Builds the error for a host that serves the engine `now` instead of `before`."""
     what = f"the host serves another engine: {'; '.join(list_engine_changes(before, now))}"
-    return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="restore the model or server of before")
+    return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="restore the previous model or server")
 
 
 class Backend(Protocol):

@@ -127,7 +127,7 @@ OLLAMA = ServerKind(
 
 
 def unwrap(body: str) -> str:
-    """Returns the message inside `body`. JSON objects are unpacked, also those that `error` contains as text. The
+    """Returns the message inside `body`. JSON objects are unpacked, even those that `error` contains as text. The
     `type` of an error stays in front of its message."""
     text = body
     for _ in range(UNWRAP_DEPTH):

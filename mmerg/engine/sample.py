@@ -48,7 +48,7 @@ class Experiment:
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     def run_sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
-        """Runs a sample and returns its result, also if the sample fails. Raises CallError if the user interrupts the
+        """Runs a sample and returns its result, even if the sample fails. Raises CallError if the user interrupts the
         run, and ConfigError for a problem that affects all samples."""
         system, store = self.prompts.system, self.sampler.store
 

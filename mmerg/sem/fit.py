@@ -33,7 +33,7 @@ def fit_classifier(features: Any, golds: Sequence[str], c: float, max_iter: int)
 
 
 def extract_weights(model: "LogisticRegression") -> tuple[Floats, Floats]:
-    """Returns the weights [labels, columns] and bias [labels] of a softmax, also for two labels, for which scikit-learn
+    """Returns the weights [labels, columns] and bias [labels] of a softmax, even for two labels, for which scikit-learn
     fits a sigmoid."""
     weights, bias = model.coef_, model.intercept_
     if len(weights) == 1:

@@ -22,7 +22,7 @@ class Split:
         histories, golds, dialogues: for each sample, the texts of the turns before the reply, the label, and the name
             of the conversation.
         ngrams: for each conversation, the joined `digest_ngrams` of its samples with their replies.
-        unlabelled: all histories that contain words, also of targets without a label.
+        unlabelled: all histories that contain words, including those of targets without a label.
         skipped: the number of targets without a label or words.
     """
 

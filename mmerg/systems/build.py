@@ -21,7 +21,7 @@ from mmerg.systems.instantiate import import_name, instantiate
 from mmerg.systems.system import Stage, System
 
 COMMON = Path(__file__).parent / "common"
-MEMORY = "M"  # conf/config.yaml sets this source for every system, also if no stage sees it
+MEMORY = "M"  # conf/config.yaml sets this source for every system, even if no stage sees it
 CALLABLE = "a function's dotted name or a _target_, see docs/extend.md"
 
 

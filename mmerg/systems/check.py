@@ -107,7 +107,7 @@ def _check_inputs(system: System, available: set[str], where: str) -> None:
             hint = f"add its words under system.vocabulary, which has {', '.join(sorted(vocabularies))}"
             raise ConfigError(what, where=where, hint=hint)
         if stage.gives in available:
-            what = f"stage {stage.name} gives {stage.gives}, which another stage or source gives"
+            what = f"stage {stage.name} gives {stage.gives}, which the sample, a source or another stage gives"
             raise ConfigError(what, where=where, hint="choose another symbol")
         available.add(stage.gives)
 

@@ -111,7 +111,7 @@ class AtMost(_Mark):
     """A text of at most as many words as the argument says.
 
     Its limit in characters is `ROOM` times as high. A text that reaches this limit is shortened to whole sentences or
-    words, also if it has exactly that length, as a grammar may have cut it off there.
+    words, even if it has exactly that length, as a grammar may have cut it off there.
     """
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -154,7 +154,7 @@ def _count_words(text: str) -> int:
 
 
 def _separate_words(text: str) -> str:
-    """Returns the text with blanks between words, also in scripts that write none."""
+    """Returns the text with blanks between words, even in scripts that write none."""
     return UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFKC", text))
 
 

@@ -61,7 +61,7 @@ class Cues(RootModel[list[str]]):
     [
         (merg_config(stages__mpa__sees=["D", "P"]), "stage mpa sees P, which nothing before it gives"),
         (merg_config(stages__sgrg__sees=["D", "N"]), "for another input, set sources.N={_target_: …}"),
-        (merg_config(stages__psp__gives="E"), "stage psp gives E, which another stage or source gives"),
+        (merg_config(stages__psp__gives="E"), "stage psp gives E, which the sample, a source or another stage gives"),
         (merg_config(stages__mpa__output="mmerg.nowhere.X"), "cannot be imported"),
         (merg_config(stages__mpa__output="mmerg.errors.MmergError"), "is not a pydantic class with fields"),
         (merg_config(stages__mpa__output=f"{__name__}.Cues"), "is not a pydantic class with fields"),
