@@ -113,5 +113,5 @@ def check_load(load: LoadOptions, options: Collection[str], where: str) -> None:
     unknown = ", ".join(load.keys() - set(options))
     if unknown or "num_ctx" not in load:
         what = f"unknown load option: {unknown}" if unknown else "num_ctx is not set"
-        hint = f"backbone.load takes {', '.join(options)}; num_ctx, the context in tokens, is required (12288, say)"
+        hint = f"backbone.load takes {', '.join(options)}; set num_ctx, the context in tokens (for example 12288)"
         raise ConfigError(what, where=where, hint=hint)

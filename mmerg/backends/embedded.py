@@ -113,7 +113,7 @@ class Embedded:
             if self._opened is None:
                 if not self._model:
                     what = "the backbone has no GGUF file for the embedded backend"
-                    hint = "backbone.gguf=/path/model.gguf, or backbone=smollm2-135m"
+                    hint = "set backbone.gguf=/path/model.gguf, or use backbone=smollm2-135m"
                     raise ConfigError(what, where="backbone.gguf", hint=hint)
                 files = [locate(file, "give the path of a GGUF file") for file in (self._model, self._mmproj) if file]
                 server = LlamaServer(files, self._load, self._total, self._host)

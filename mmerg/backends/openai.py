@@ -172,7 +172,7 @@ def read_token(variable: str) -> str:
     token = os.environ.get(variable, "").strip() if variable else ""
     if variable and not (token and token.isascii() and token.isprintable() and " " not in token):
         what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"
-        hint = f"export {variable}=…, or backend.adapter.token_env= for a server without a token"
+        hint = f"export {variable}=…, or set backend.adapter.token_env= for a server without a token"
         raise ConfigError(what, where="backend.adapter.token_env", hint=hint)
     return token
 

@@ -63,7 +63,7 @@ def require_logprobs(reply: Reply, needed_by: str) -> None:
         return
     if reply.thinking or reply.taken:
         what = f"the model thinks before it answers, and {needed_by} needs the first token of its answer"
-        raise ConfigError(what, where=reply.host, hint="backbone.think=false, or the model's instruct tag")
+        raise ConfigError(what, where=reply.host, hint="set backbone.think=false, or use the model's instruct tag")
     what = f"the server gives no log-probabilities, which {needed_by} needs"
     raise ConfigError(what, where=reply.host, hint="update it (see mmerg doctor), or use another system")
 

@@ -41,7 +41,7 @@ class StudyBuilder:
         if len(self.candidates) < form.replies:
             hint = "name two or more runs, or set human=true"
             raise ConfigError("a single candidate cannot be compared", where="arguments", hint=hint)
-        self.groups = list(combinations(range(len(self.candidates)), form.replies))  # of candidates, an item each
+        self.groups = list(combinations(range(len(self.candidates)), form.replies))  # each group is an item
         self.people = settings.people or settings.raters
         if self.people < settings.raters:
             what = f"{settings.raters} raters per item are requested, but there are only {self.people} people"
@@ -55,7 +55,7 @@ class StudyBuilder:
             why = "have a reply from every run" + " and the corpus" * settings.human
             what = f"items={settings.items}, but only {len(usable)} of {len(common.items)} common samples {why}"
             raise ConfigError(what, where="items", hint=f"items={len(usable)}, or finish the runs (only_failed=true)")
-        self.skipped = {**common.left_out, "without a reply of every candidate": len(common.items) - len(usable)}
+        self.skipped = {**common.left_out, "without a reply from every candidate": len(common.items) - len(usable)}
         emotions = {result.id: result.gold_emotion or "" for result in runs[0].results}
         self.samples = {item.id: item for item in self._draw(usable, emotions)}
         rest = [item for item in usable if item.id not in self.samples]

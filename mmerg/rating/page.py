@@ -117,7 +117,7 @@ def build_server(store: RatingStore, links: dict[str, str], settings: RateSettin
 
 
 async def _respond_to_error(_: Request, error: Exception) -> Response:
-    """Responds with 503 to an error of the disk, without the study's path, and the page tries again."""
+    """Responds to an error of the disk with 503, so that the page tries again, and without the study's path."""
     if isinstance(error.__cause__, OSError):
         logger.error("%s", error)
         return _refuse(

@@ -42,7 +42,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     fitted_to, validated_on, over = (splits[name] for name in names)
     check_splits(settings, fitted_to, validated_on)
 
-    def embedded(split: Split) -> Vectors | None:
+    def embed_histories(split: Split) -> Vectors | None:
         """Embeds the histories of the samples: [samples, dimensions]."""
         if not embedder:
             return None
@@ -59,7 +59,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         words, by_words, over.unlabelled, build_data(over.corpus, over.unlabelled), settings.k1, lexicon
     )
     if embedder:
-        model = fit_classifier(embedded(fitted_to), fitted_to.golds, settings.C, settings.max_iter)
+        model = fit_classifier(embed_histories(fitted_to), fitted_to.golds, settings.C, settings.max_iter)
         out.print(f"embeddings, {model.n_iter_[0]} iterations")
     weights, bias = extract_weights(model)
     sem = Sem(
@@ -74,7 +74,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         weights=weights.tolist(),
         bias=bias.tolist(),
     )
-    sem = _validate(sem, validated_on, embedded(validated_on))
+    sem = _validate(sem, validated_on, embed_histories(validated_on))
     write_sem(file, sem)
     rows = []
     for score in sem.scores.values():

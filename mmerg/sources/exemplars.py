@@ -79,7 +79,7 @@ class Exemplars:
         share = measure_unknown(texts) if measure_unknown else 0.0
         if share <= FOREIGN:
             return []
-        hint = "memory=ollama with a multilingual model, or memory.embedder.folder=…"
+        hint = "use memory=ollama with a multilingual model, or set memory.embedder.folder=…"
         what = f"{100 * share:.0f} % of the tokens are unknown to the embedder or single letters"
         return [f"memory: {what}: it was trained on another language; {hint}"]
 
@@ -164,11 +164,11 @@ class FromMemory:
             key = described = f"sources.{symbol}"
             embedder = f"{key}.embedder=${{memory.embedder}}"
         if not self.embedder:
-            hint = f"{embedder}, or {key}.top_k=0"
+            hint = f"use {embedder}, or {key}.top_k=0"
             raise ConfigError(f"{described} has no embedder", where=f"{key}.top_k", hint=hint)
         agents = [agent for agent in system.agents if symbol in agent.sees]
         if self.settings.emotion == "require_or_any" and not any(map(system.forecast_path, agents)):
             names = ", ".join(agent.name for agent in agents)
             what = f"{key}.emotion=require_or_any needs the forecast emotion, and {names} sees none"
-            raise ConfigError(what, where=f"system={system.name}", hint=f"{key}.emotion=any")
+            raise ConfigError(what, where=f"system={system.name}", hint=f"set {key}.emotion=any")
         return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache, opened)

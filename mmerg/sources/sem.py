@@ -64,7 +64,7 @@ class Sem:
             if set(sample.scene.labels) != set(model.labels):
                 trained, labels = ", ".join(model.labels), ", ".join(sample.scene.labels)
                 what = f"the small empathetic model has the labels {trained}, but the samples have {labels}"
-                hint = f"dataset.label_set=… as in its training, or one with these labels: {HINT}"
+                hint = f"set dataset.label_set=… as in its training, or use a model with these labels: {HINT}"
                 raise ConfigError(what, where="sem", hint=hint)
             texts = [turn.text for turn in (*sample.scene.history, *filter(None, [sample.target]))]
             if model.was_fitted_to(texts):
@@ -91,7 +91,7 @@ class Sem:
             what = f"the small empathetic model was trained on embeddings by {trained}, "
             what += f"but the embedder is {present}" if present else "but there is no embedder"
             hint = "keep sources.W.embedder of system=hef, and set its folder to the embedder used in training"
-            raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or another model: {HINT}")
+            raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or use another model: {HINT}")
 
     def _refuse_other_causes(self) -> None:
         """Raises ConfigError if `transductive` contradicts the split over which the model computed S."""
@@ -99,5 +99,6 @@ class Sem:
         if self._with_causes and self.settings.transductive != transductive:
             what = f"the small empathetic model has its S from {over.corpus} {over.split}, "
             what += "not from its training data" if transductive else "which is its training data"
-            hint = f"sources.W.transductive={str(transductive).lower()}, or a model trained with another causes_split=…"
+            hint = f"set sources.W.transductive={str(transductive).lower()}"
+            hint += ", or use a model trained with another causes_split=…"
             raise ConfigError(what, where="sources.W.transductive", hint=hint)

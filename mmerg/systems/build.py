@@ -34,7 +34,7 @@ def build_system(settings: SystemSettings, sources: Collection[str] = (), group:
     where = f"{group}={settings.name}"
     if settings.equal_tokens:
         what = "system.equal_tokens works only in mmerg run, which computes the number of candidates from finished runs"
-        raise ConfigError(what, where=where, hint="system.equal_tokens=null system.n=10, or system=best_of_n")
+        raise ConfigError(what, where=where, hint="use system.equal_tokens=null system.n=10, or system=best_of_n")
     _check_sources(settings, sources, where)
     settings = _ablate(settings, where)
     auditor = settings.auditor
@@ -98,7 +98,7 @@ def _find_label_field(settings: StageSettings, where: str) -> str:
     label = next((name for name, field in fields.items() if field.get("x-choice") == "emotion"), "")
     if not label:
         what = "reads: labels needs an output with an emotion, which a model chooses"
-        raise ConfigError(what, where=where, hint="output: mmerg.systems.baselines.schemas.Label, or reads: reply")
+        raise ConfigError(what, where=where, hint="set output: mmerg.systems.baselines.schemas.Label, or reads: reply")
     return label
 
 

@@ -25,11 +25,11 @@ def _check_loop(system: System, settings: AuditorSettings, where: str) -> None:
     """Checks that the auditor fits the loop."""
     if system.loop in ("single", "candidates"):
         what = f"loop={system.loop} never asks the auditor"
-        raise ConfigError(what, where=where, hint="auditor: null, or loop: audit")
+        raise ConfigError(what, where=where, hint="set auditor: null, or loop: audit")
     place = f"{where}, auditor"
     if system.loop == "audit" and (settings.output or settings.stop or settings.score):
         what = "in loop=audit the auditor answers the stages' checks and has no output, stop or score"
-        raise ConfigError(what, where=place, hint="remove them, or loop: refine")
+        raise ConfigError(what, where=place, hint="remove them, or set loop: refine")
     if settings.output is None:
         for stage in system.checked_stages:
             if problem := find_form_problem(system, stage, stage.verdict.form):
@@ -38,7 +38,7 @@ def _check_loop(system: System, settings: AuditorSettings, where: str) -> None:
         return
     if settings.output is None:
         what = "loop=refine needs an auditor with an output, which is the feedback"
-        raise ConfigError(what, where=place, hint="output: text, or a class")
+        raise ConfigError(what, where=place, hint="set output: text, or a class")
     output = system.auditor.output if system.auditor else None
     for setting, name in (("stop", settings.stop), ("score", settings.score)):
         if name and not (output and (name in output.model_fields or isinstance(getattr(output, name, None), property))):
@@ -72,7 +72,7 @@ def _check_candidates(system: System, where: str) -> None:
     symbol = system.result_symbol("response")
     if system.loop == "candidates" and not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
         what = "loop=candidates selects the likeliest response, but no stage that gives it has log-probabilities"
-        raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")
+        raise ConfigError(what, where=where, hint="set result: {response: …}, and logprobs: true at its stage")
 
 
 def _check_idle_settings(system: System, where: str) -> None:

@@ -150,9 +150,9 @@ def _plain_schema(cls: type[BaseModel]) -> Node:
     try:
         schema = cls.model_json_schema()
     except PydanticUserError as error:
-        raise _unsupported(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
+        raise _make_type_error(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
     if schema != cls.model_json_schema(by_alias=False):
-        raise _unsupported(cls.__name__, "has a field with an alias")
+        raise _make_type_error(cls.__name__, "has a field with an alias")
     return _inline({**schema, "description": None}, get_nodes(schema, "$defs"), cls.__name__, ())
 
 
@@ -167,22 +167,22 @@ def _inline(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, 
     alternatives = any_of if isinstance(any_of, list) else []
     options = [option for option in alternatives if isinstance(option, dict) and option.get("type") != "null"]
     if len(options) > 1:
-        raise _unsupported(place, "is of several types")
+        raise _make_type_error(place, "is of several types")
     if options or ref:
         if ref in above:
-            raise _unsupported(place, "holds itself")
+            raise _make_type_error(place, "holds itself")
         inner = options[0] if options else {**defs[ref.rsplit("/", 1)[1]], "description": None}
         rest = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
         return _inline(inner | rest, defs, place, (*above, ref) if ref else above)
     kind, unknown = _text(node, "type"), sorted(set(node) - {*KEYS, *IGNORED})
     if "prefixItems" in unknown or (kind == "array" and "items" not in node):
-        raise _unsupported(place, "is a list whose items are not all of one type")
+        raise _make_type_error(place, "is a list whose items are not all of one type")
     if kind == "object" and not node.get("properties"):
-        raise _unsupported(place, "has no fields" if "properties" in node else "is a dict")
+        raise _make_type_error(place, "has no fields" if "properties" in node else "is a dict")
     if unknown:
-        raise _unsupported(place, f"is {', '.join(unknown)}")
+        raise _make_type_error(place, f"is {', '.join(unknown)}")
     if kind not in (*PLAIN, "array", "object") and "enum" not in node and "const" not in node:
-        raise _unsupported(place, "may be anything")
+        raise _make_type_error(place, "may be anything")
     fields = get_nodes(node, "properties").items()
     children: Node = {name: _inline(field, defs, f"{place}.{name}", above) for name, field in fields}
     items = _inline(get_items(node), defs, place, above) if "items" in node else None
@@ -215,12 +215,12 @@ def _apply_bounds(node: Node, bounds: Bounds) -> Node:
     return {key: kept[key] for key in KEYS if kept.get(key) is not None}
 
 
-def _unsupported(place: str, what: str) -> ConfigError:
+def _make_type_error(place: str, what: str) -> ConfigError:
     return ConfigError(
         f"{place} {what}, which no model can be asked for",
         where=place,
-        hint="text, numbers, booleans, Literal, Choice, Index, lists of one of them (list[X], tuple[X, …, ...]), and "
-        "classes of such fields, without aliases; X | None with needs(…) for what is not always asked for",
+        hint="use text, numbers, booleans, Literal, Choice, Index, lists of one of them (list[X], tuple[X, …, ...]), "
+        "and classes of such fields, without aliases; X | None with needs(…) for what is not always asked for",
     )
 
 
