@@ -34,10 +34,8 @@ class CancelToken:
 
     @contextmanager
     def on_cancel(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Makes `cancel` call `callback` while the block runs; the callback must end the wait in the block.
-
-        Raises CallError interrupted before and after the block if the token is cancelled, whatever the block raised.
-        """
+        """Makes `cancel` call `callback` while the block runs; the callback must end the wait in the block. Raises
+        CallError interrupted before and after the block if the token is cancelled, whatever the block raised."""
         with self._lock:
             self.check()
             self._callbacks.append(callback)

@@ -194,11 +194,8 @@ def _describe_engine(server: LlamaServer, files: list[Path], options: Mapping[st
 
 
 def choose_thread_count(requested: int) -> int:
-    """Returns the number of threads for a request; 0 means one fewer than there are cores.
-
-    Threads wait for each other by spinning. With a thread on every core, any other work on the machine makes them
-    several times slower.
-    """
+    """Returns the number of threads for a request; 0 means one fewer than there are cores. Threads wait for each other
+    by spinning. With a thread on every core, any other work on the machine makes them several times slower."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(requested, cores) if requested > 0 else max(cores - 1, 1)
 

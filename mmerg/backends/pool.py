@@ -95,9 +95,7 @@ class Pool:
 
     def describe(self) -> Engine:
         """Returns the engine of all hosts that can be reached and have the model. Call it before the first lease.
-
-        Raises ConfigError if the hosts' engines differ, and CallError if no host can be used.
-        """
+        Raises ConfigError if the hosts' engines differ, and CallError if no host can be used."""
         engines: dict[str, Engine] = {}
         errors = []
         for host in self._hosts:
@@ -177,11 +175,8 @@ class Pool:
             raise make_engine_error(self._engine, engine, host.name)
 
     def _wait_for_host(self, tried: Mapping[Host, CallError]) -> None:
-        """Waits until one of the hosts on which a call was `tried` is up again.
-
-        Raises the call's error if its host was up all the time, RunError if no host is up in time, and ConfigError if
-        no host can serve the run's model.
-        """
+        """Waits until one of the hosts on which a call was `tried` is up again. Raises the call's error if its host was
+        up all the time, RunError if no host is up in time, and ConfigError if no host can serve the run's model."""
         failed, end = dict(tried), self._clock() + self._patience
         for attempt in count():
             for host in [host for host, error in failed.items() if error.failure not in LASTING_FAILURES]:

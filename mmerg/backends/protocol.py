@@ -44,10 +44,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """The values of all samplers, so that no server default changes a result.
-
-    A top_k or repeat_last_n of 0 means off. stop: texts before which a reply ends.
-    """
+    """The values of all samplers, so that no server default changes a result. A top_k or repeat_last_n of 0 means off.
+    stop: texts before which a reply ends."""
 
     num_predict: int = 256
     temperature: float = 0.0

@@ -47,10 +47,8 @@ FIX_CODE = (
 
 @dataclass(frozen=True)
 class Asker:
-    """Implements `loops.loop.Ask` for one sample.
-
-    sampling: of the backbone; stages may override parts. sources: the sources for this sample, by symbol.
-    """
+    """Implements `loops.loop.Ask` for one sample. sampling: of the backbone; stages may override parts. sources: the
+    sources for this sample, by symbol."""
 
     prompts: Prompts
     backend: Backend

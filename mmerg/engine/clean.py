@@ -25,10 +25,8 @@ _PUNCTUATION = f"{_ENDS}{_SEPARATORS}"
 
 
 def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
-    """Returns the spoken words, possibly none, and the kinds of removals.
-
-    names: the speakers of the dialogue. A turn number may precede a name; a surname and a direction may follow it.
-    """
+    """Returns the spoken words, possibly none, and the kinds of removals. names: the speakers of the dialogue. A turn
+    number may precede a name; a surname and a direction may follow it."""
     narration = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
     any_name = "|".join(re.escape(name) for name in names if name)
     speaker = re.compile(

@@ -31,10 +31,8 @@ ANEW = "answer anew: this does not fit what is shown"
 
 @dataclass(frozen=True)
 class Forms:
-    """The checks of one pass.
-
-    auditor: prompts for odds and comparison show its inputs. call: calls the backbone, and records the call.
-    """
+    """The checks of one pass. auditor: prompts for odds and comparison show its inputs. call: calls the backbone, and
+    records the call."""
 
     prompts: Prompts
     auditor: Stage

@@ -128,10 +128,8 @@ class KeyframeSampler:
     def initial_state(
         self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit
     ) -> State:
-        """Returns the state of a sample before its first stage, and emits which frames it has.
-
-        dropped: turns whose clip could show the target. max_images: the most images that the model takes in one call.
-        """
+        """Returns the state of a sample before its first stage, and emits which frames it has. dropped: turns whose
+        clip could show the target. max_images: the most images that the model takes in one call."""
         clips = _present_clips(scene, self.settings.last_turns)
         outcomes = self.prefetcher.extract(list(clips.values()), self.settings, self.store)
         extracted = dict(zip(clips, outcomes, strict=True))

@@ -68,11 +68,8 @@ class Prompts:
     """The templates of one system. They are read once, so that later changes of the files do not affect a run."""
 
     def __init__(self, system: System, emotion_of: EmotionOf = "responder") -> None:
-        """Reads and checks all templates.
-
-        emotion_of: whose emotion the dataset's labels name. Raises ConfigError if a stage has no template, or if a
-        template or check cannot be read.
-        """
+        """Reads and checks all templates. emotion_of: whose emotion the dataset's labels name. Raises ConfigError if a
+        stage has no template, or if a template or check cannot be read."""
         self.system, self.emotion_of = system, emotion_of
         self._folders = ", ".join(map(str, system.prompts))
         self._sources = self._read()

@@ -35,10 +35,8 @@ KeepFrame = Callable[[str, Callable[[], bytes]], None]  # stores a JPEG by hash;
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that the samples of a run share.
-
-    sampling: of the backbone; stages may override parts. max_images: of one call. sources: by symbol.
-    """
+    """Everything that the samples of a run share. sampling: of the backbone; stages may override parts. max_images: of
+    one call. sources: by symbol."""
 
     prompts: Prompts
     sampler: KeyframeSampler
@@ -90,10 +88,8 @@ def get_loop(system: System) -> Loop:
 
 
 def build_result(sample: Sample, make_fields: MakeFields, emit: Emit, paths: Mapping[str, str] = NOWHERE) -> Result:
-    """Attempts a sample, and returns its result: the fields of `run_attempt`, the target, and counts of events.
-
-    paths: where the response, emotion and plan are in the stages' outputs (`System.result`).
-    """
+    """Attempts a sample, and returns its result: the fields of `run_attempt`, the target, and counts of events. paths:
+    where the response, emotion and plan are in the stages' outputs (`System.result`)."""
     scene, target = sample.scene, sample.target
     started = events.SampleStarted(
         sample=sample.id,

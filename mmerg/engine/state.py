@@ -108,10 +108,8 @@ class Correction:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of several independent candidates.
-
-    number: from 0, a part of the seed. replies: by symbol, the model's completion and the output before it is cleaned.
-    """
+    """One of several independent candidates. number: from 0, a part of the seed. replies: by symbol, the model's
+    completion and the output before it is cleaned."""
 
     number: int
     replies: dict[str, tuple[Reply, Output]] = field(default_factory=dict)

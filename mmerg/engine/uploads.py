@@ -53,10 +53,8 @@ class Upload:
 
 
 class Uploads(ClipPrefetcher):
-    """Uploaded files in place of clips on disk.
-
-    files: by the path of the turn's clip, which names no file on disk. problems: by path, why files give no frames.
-    """
+    """Uploaded files in place of clips on disk. files: by the path of the turn's clip, which names no file on disk.
+    problems: by path, why files give no frames."""
 
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
         super().__init__()

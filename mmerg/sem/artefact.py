@@ -38,11 +38,8 @@ class SplitData(Record):
 
 
 class Causes(Record):
-    """The set S: the k1 most salient words of each history in the split `over`.
-
-    high: the words whose intensity and IDF are both above the means over S; None without a lexicon. lexicon: SHA-256
-    (hex) of its file.
-    """
+    """The set S: the k1 most salient words of each history in the split `over`. high: the words whose intensity and IDF
+    are both above the means over S; None without a lexicon. lexicon: SHA-256 (hex) of its file."""
 
     over: SplitData
     k1: int
@@ -111,10 +108,8 @@ class Sem(Record):
         return self.causes.over.split != self.trained_on.split
 
     def predict(self, history: Sequence[str], embedding: Floats | None = None) -> dict[str, float]:
-        """Returns the probability of each label, the highest first and ties in the order of the labels.
-
-        history: the texts of the turns. embedding: of the history, [dimensions], for a model with an embedder.
-        """
+        """Returns the probability of each label, the highest first and ties in the order of the labels. history: the
+        texts of the turns. embedding: of the history, [dimensions], for a model with an embedder."""
         if embedding is None:
             counts = Counter(self._column[word] for word in split_history(history) if word in self._column)
             columns = list(counts)

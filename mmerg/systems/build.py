@@ -26,11 +26,8 @@ CALLABLE = "a function's dotted name or a _target_, see docs/extend.md"
 
 
 def build_system(settings: SystemSettings, sources: Collection[str] = (), group: str = "system") -> System:
-    """Builds the system that the settings describe.
-
-    sources: the symbols of its sources. Raises ConfigError if the settings are wrong; its place names `group` and the
-    system.
-    """
+    """Builds the system that the settings describe. sources: the symbols of its sources. Raises ConfigError if the
+    settings are wrong; its place names `group` and the system."""
     where = f"{group}={settings.name}"
     if settings.equal_tokens:
         what = "system.equal_tokens works only in mmerg run, which computes the number of candidates from finished runs"

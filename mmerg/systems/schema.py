@@ -287,10 +287,8 @@ def validate_output(cls: type[Record], bounds: Bounds, value: object) -> Record:
 
 
 def _validate(cls: type[Record], bounds: Bounds, text: str, node: Node, removed: list[str]) -> Record:
-    """Returns the record in JSON with class names.
-
-    node: the schema that gives complaints their wire names; {}: they get class names. removed: gets what is removed.
-    """
+    """Returns the record in JSON with class names. node: the schema that gives complaints their wire names; {}: they
+    get class names. removed: gets what is removed."""
     context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, REMOVED: removed}
     try:
         record = cls.model_validate_json(text, strict=True, context=context)
