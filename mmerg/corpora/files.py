@@ -45,11 +45,12 @@ def require_choice(choices: Iterable[str], key: str, value: object) -> None:
         raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(names)}")
 
 
-def list_problems(what: str, problems: Sequence[str], where: str, hint: str) -> CorpusError:
-    """Make one error that lists up to ten problems, one per line."""
+def build_corpus_error(what: str, problems: Sequence[str], where: str, hint: str) -> CorpusError:
+    """Build an error that lists up to ten problems, one per line."""
     lines = [what, *(f"  {problem}" for problem in problems[:MAX_PROBLEMS])]
-    more = len(problems) - MAX_PROBLEMS
-    return CorpusError("\n".join(lines + [f"  and {more} more"] * (more > 0)), where=where, hint=hint)
+    if len(problems) > MAX_PROBLEMS:
+        lines.append(f"  and {len(problems) - MAX_PROBLEMS} more")
+    return CorpusError("\n".join(lines), where=where, hint=hint)
 
 
 def nonzero(notes: Counter[str]) -> dict[str, int]:

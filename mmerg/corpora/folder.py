@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import Clips, find, list_problems, nonzero, read_utf8, root_folder
+from mmerg.corpora.files import Clips, build_corpus_error, find, nonzero, read_utf8, root_folder
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.storage.files import describe_error, get_name
 
@@ -135,4 +135,4 @@ def _read_lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[Dial
             yield line
     if problems or not line_numbers:
         what = f"{path.name} cannot be used as it is"
-        raise list_problems(what, problems or ["it has no dialogue"], str(path), LAYOUT)
+        raise build_corpus_error(what, problems or ["it has no dialogue"], str(path), LAYOUT)

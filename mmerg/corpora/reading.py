@@ -12,7 +12,7 @@ from typing import cast
 from pydantic import TypeAdapter, ValidationError
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.files import list_problems
+from mmerg.corpora.files import build_corpus_error
 from mmerg.errors import ConfigError, CorpusError, MmergError, format_exception, locate_error, preview
 
 EXAMPLE_HINT = "mmerg new corpus NAME writes an example; see docs/extend.md"
@@ -59,7 +59,7 @@ def check_corpus(corpus: object, reader: object) -> Corpus:
         return cast(Corpus, corpus)
     what = f"what {_class_name(reader)} returned cannot be used"
     hint = f"correct the reader or its files; {EXAMPLE_HINT}"
-    raise list_problems(what, problems, _class_file(reader) or _class_name(reader), hint)
+    raise build_corpus_error(what, problems, _class_file(reader) or _class_name(reader), hint)
 
 
 def clip_files(corpus: Corpus) -> set[Path]:

@@ -15,7 +15,7 @@ from mmerg.backends.protocol import Engine
 from mmerg.console.run_tables import Summary
 from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Sample
-from mmerg.corpora.files import list_problems, read_utf8
+from mmerg.corpora.files import build_corpus_error, read_utf8
 from mmerg.corpora.protocols import Selection
 from mmerg.engine.sample import Fields, build_result
 from mmerg.errors import Failure, SampleError, preview
@@ -107,7 +107,7 @@ def _parse_replies(
     if problems or not replies:
         ids = ", ".join(sample.id for sample in selection.samples[:3])
         hint = f"correct the file; a line is {FORM}; ids of this dataset and protocol: {ids}, …"
-        raise list_problems("the replies cannot be used", problems or ["the file is empty"], str(file), hint)
+        raise build_corpus_error("the replies cannot be used", problems or ["the file is empty"], str(file), hint)
     return replies
 
 

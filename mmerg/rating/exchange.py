@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from mmerg.console.tables import as_csv
-from mmerg.corpora.files import list_problems
+from mmerg.corpora.files import build_corpus_error
 from mmerg.errors import ConfigError, RunError
 from mmerg.rating.form import CANNOT, Point, Question
 from mmerg.rating.store import RatingEntry, RatingStore
@@ -134,7 +134,7 @@ def import_ratings(study: Study, folder: Path, form: str, file: Path) -> int:
                 problems.append(f"{position}: {error.what if isinstance(error, RunError) else describe_error(error)}")
         if problems:
             what = f"{len(problems)} of {len(answers)} answers do not belong to this study"
-            raise list_problems(what, problems, str(file), "correct them and import again; nothing was added")
+            raise build_corpus_error(what, problems, str(file), "correct them and import again; nothing was added")
         for entry in entries:
             if store.log.answers.get((entry.rater, entry.place), {}).get(entry.question) != entry.value:
                 store.save(entry)
