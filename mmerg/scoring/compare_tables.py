@@ -68,7 +68,7 @@ def _format_row(comparison: MetricComparison) -> list[str]:
         format_p(comparison.p),
         format_p(comparison.p_holm) + (" *" if significant else ""),
         format_number(comparison.detectable),
-        f"{comparison.n}" + (f" ({comparison.left_out} left out)" if comparison.left_out else ""),
+        f"{comparison.n}" + (f" ({comparison.left_out} skipped)" if comparison.left_out else ""),
     ]
 
 
@@ -94,5 +94,5 @@ def _describe_methods(report: ComparisonReport) -> str:
         f"p Holm: corrected for all tests here ({len(report.tested)}); * below 0.05.\n"
         "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else a bootstrap over dialogues. All but\n"
         "the first need 10 dialogues, and costs have none. Interval and p include the variance over seeds.\n"
-        "detectable: by so many pairs with 80 % power at the 5 % level. left out: pairs without a score on one side."
+        "detectable: by so many pairs with 80 % power at the 5 % level. skipped: pairs without a score on one side."
     )
