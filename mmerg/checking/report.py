@@ -90,7 +90,7 @@ def check_counts(corpus: Corpus, title: str = "corpus") -> Section:
             official, verdict = str(count.official), "✗ differs" if count.differs else "✓"
         rows.append((count.what, str(count.found), official, verdict))
     source = f"official counts: {known.source}" if known.source else "there are no official counts"
-    notes = [f"notes of the reader: {_list(corpus.notes)}"] * bool(corpus.notes)
+    notes = [f"notes of the reader: {_list(corpus.notes)}"] if corpus.notes else []
     table = Table(f"{name}; {source}", ("what", "found", "official", "verdict"), rows, notes)
     return Section([f"{name}: {problem}" for problem in (differing, *damage) if problem], [table])
 
@@ -125,7 +125,7 @@ def check_targets(
         for label in (*corpus.labels, None)
         if labels[label]
     )
-    without = f"; without usable frames: {_list(dict(sorted(unusable.items())))}" * bool(unusable)
+    without = f"; without usable frames: {_list(dict(sorted(unusable.items())))}" if unusable else ""
     usable = f"samples with a usable clip in the last {last_turns} turns before the target: {with_clip} of {found}"
     shown = [f"protocol: {text}", f"targets: {', '.join(shares)}", usable + without]
     if excluded:
@@ -138,11 +138,11 @@ def check_clips(
 ) -> Section:
     """Lists the clips that are missing or give no frames, by reason, without those that are bad in the published
     release. Files are named by their path under `root`. bad: see `find_bad_clips`. long: see `find_long_clips`."""
-    own = {turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
+    of_turns = {turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
     found = {(file, "missing"): None for file in corpus.absent.values()}
     for clip, error in bad.items():
-        # Nothing may be left of a clip that ends where the reply starts: that is no fault of the file.
-        if clip in own or error.reason != "empty":
+        # A clip that was cut off where the reply starts may be empty, which is not a fault of the file.
+        if clip in of_turns or error.reason != "empty":
             name = os.path.relpath(clip.path, Path(root).resolve()) if root else clip.path.name
             found[name, error.reason] = None
     known = get_bad_clips(corpus.name, corpus.split)
@@ -157,7 +157,7 @@ def check_clips(
     with_clip = sum(bool(turn.clip) for dialogue in corpus.dialogues for turn in dialogue.turns)
     line = f"clips: {with_clip} of {turns} turns have one; {len(corpus.absent)} are missing"
     ignored = len(found) - sum(map(len, reasons.values()))
-    shown = [escape(line + f"; {ignored} clips are bad in the published release" * bool(ignored))]
+    shown = [escape(f"{line}; {ignored} clips are bad in the published release" if ignored else line)]
     if long:
         named = [f"{turn}: row {row:g} s, clip {clip:g} s" for turn, (row, clip) in long.items()]
         shown.append(escape(f"clips over {OVERLONG:g} times as long as their row, cut off there: {', '.join(named)}"))

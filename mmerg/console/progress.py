@@ -38,8 +38,10 @@ class Progress:
     def __enter__(self) -> Self:
         if self.kept:
             finished = "is already finished" if self.kept == 1 else "are already finished"
-            failed = f", {self._kept_failed} of them failed: only_failed=true retries these"
-            self._console.print(f"{plural(self.kept, 'sample')} {finished}{failed * (self._kept_failed > 0)}")
+            line = f"{plural(self.kept, 'sample')} {finished}"
+            if self._kept_failed:
+                line += f", {self._kept_failed} of them failed: only_failed=true retries these"
+            self._console.print(line)
         if self._live:
             self._live.start()
         elif self._total and not self._console.is_terminal:

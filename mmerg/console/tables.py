@@ -107,7 +107,7 @@ def as_latex(table: Table) -> str:
     ]
     frame = DataFrame(lines, columns=list(map(_latex, table.heads)), dtype=object)
     body = frame.to_latex(index=False, escape=False, column_format="l" + "r" * (len(table.heads) - 1))
-    caption = f"\\caption{{{_latex(table.title)}}}\n" * bool(table.title)
+    caption = f"\\caption{{{_latex(table.title)}}}\n" if table.title else ""
     notes = "".join(f"\\par{{\\footnotesize {_latex(note)}}}\n" for note in table.notes)
     return f"\\begin{{table*}}\n\\centering\n{caption}{body}{notes}\\end{{table*}}\n"
 

@@ -68,13 +68,13 @@ def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str
     each split may be."""
     published = _corpora()[corpus.name].splits
     sizes = {split: f"{counts.turns} turns in {counts.dialogues} dialogues" for split, counts in published.items()}
-    own = f"{sum(len(dialogue.turns) for dialogue in corpus.dialogues)} turns in {len(corpus.dialogues)} dialogues"
+    size = f"{sum(len(dialogue.turns) for dialogue in corpus.dialogues)} turns in {len(corpus.dialogues)} dialogues"
     others = {split: first_file(places) for split, places in splits.items() if split != corpus.split}
     for split, other in others.items():
         if other and other.stat().st_size == len(data) and read_bytes(other) == data:
             what = f"{path} and {other} are the same file: one of them is not its split"
-        elif sizes[split] == own:
-            what = f"{path.name} holds the {split} split: {own}"
+        elif sizes[split] == size:
+            what = f"{path.name} holds the {split} split: {size}"
         else:
             continue
         hint = f"take both files as published: {corpus.split} has {sizes[corpus.split]}, {split} has {sizes[split]}"

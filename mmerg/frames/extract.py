@@ -131,7 +131,7 @@ def _choose_keyframes(candidates: Sequence[Candidate], settings: FramesSettings)
         cv2.cvtColor(halve_picture(candidate.picture, SEARCH_BELOW), cv2.COLOR_BGR2GRAY) for candidate in candidates
     ]
     apex = find_apex(greys, thumbs)
-    roles: dict[int, Role] = dict([apex]) if apex else {}
+    roles: dict[int, Role] = {apex[0]: apex[1]} if apex else {}
     others = [index for index in range(len(candidates)) if index not in roles]
     if k > len(roles):
         chosen = choose_representative(

@@ -38,7 +38,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Retrieved:
     """The results of a search. hits: the exemplars, best first. excluded: the entries above the last hit that guards
-    excluded. problem: why there are no results, or ""."""
+    excluded. problem: why there are neither hits nor exclusions, or ""."""
 
     hits: tuple[Hit, ...]
     excluded: tuple[Hit, ...]

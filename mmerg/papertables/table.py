@@ -115,7 +115,7 @@ def _list_notes(paper: PaperTable, runs: Sequence[TableRun], rows: Sequence[Tabl
 def _describe_run(paper: PaperTable, run: TableRun) -> str:
     """Describes the data and the raters of a run."""
     scores = run.scores
-    parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
+    parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counts_line]
     if set(RATED) & set(paper.columns):
         people = {name: rated.description for name, rated in run.people.items() if rated.scores.keys() & set(RATED)}
         names = list(people) or [judge.name for judge in run.find_judgements(RATED)]

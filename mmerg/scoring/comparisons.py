@@ -86,7 +86,7 @@ class ComparisonReport(Record):
         unequal: names the runs that see inputs that others do not; "" if all see the same.
         draws, seed: of bootstraps and permutation tests.
         pairs: a comparison per side.
-        warnings: on unfinished runs, and on runs that are not compared.
+        warnings: on samples without log-probabilities, unfinished runs, and runs that are not compared.
     """
 
     protocol: str
@@ -103,7 +103,7 @@ class ComparisonReport(Record):
         return [comparison.metric for pair in self.pairs for comparison in pair.comparisons if comparison.p is not None]
 
     def describe_p(self) -> str:
-        """How p was computed, without a full stop at the end."""
+        """Describes how p was computed, without a full stop at the end."""
         metrics = ", ".join(dict.fromkeys(self.tested)) or "none has a score here"
         exchanges = f"all exchanges of dialogues, or {self.draws} drawn with seed {self.seed} if there are more"
         tests = f"McNemar's exact test for shares, else a permutation test of {exchanges}"

@@ -25,7 +25,7 @@ def descriptive_metrics(tokenize: Tokenize, tokenizer_signature: str, imported: 
     length = rate("length", signature, "a reply", lambda result: len(tokenize(result.response or "")), ok)
     if not imported:
         return [length, *_RUN_METRICS]
-    needs = "passes and calls: another system wrote the replies"
+    needs = "passes and calls: another system wrote the replies"  # with a weight of 0, no sample counts
     return [length, *(rate(metric.name, "made-elsewhere", needs, ok, lambda _: 0.0) for metric in _RUN_METRICS)]
 
 
@@ -66,11 +66,12 @@ def _forecast_changes(name: str, change: str, *, before: bool) -> Metric:
         right = [label == result.gold_emotion for label in result.forecasts]
         return 100.0 * sum(earlier == before != later for earlier, later in pairwise(right))
 
+    def count_passes(result: Result) -> float:
+        return _count_later_passes(result) if result.gold_emotion else 0.0
+
     signature = f"{change}/passes-after-the-first|failed:left-out|scale:100"
     needs = "a second pass and a label in the data"
-    return rate(
-        name, signature, needs, count_changes, lambda result: _count_later_passes(result) * bool(result.gold_emotion)
-    )
+    return rate(name, signature, needs, count_changes, count_passes)
 
 
 _p95 = partial(np.quantile, q=0.95, method="inverted_cdf")

@@ -119,7 +119,7 @@ def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
         Metric(
             name=name,
             signature=f"label:target|{description.replace(' ', '-')}|scale:100",
-            needs=needs + ", and a label neutral to choose" * (name == "acc_neutral"),
+            needs=f"{needs}, and a label neutral to choose" if name == "acc_neutral" else needs,
             mask=partial(mask, name),
             prepare=partial(prepare, name),
             interval_by="bootstrap" if name == "acc_prior" else "wilson",

@@ -129,12 +129,15 @@ class Scores(Record):
         return by_label
 
     @property
-    def counted(self) -> str:
+    def counts_line(self) -> str:
         """Describes how many samples were scored, and how many have no result yet."""
-        unaudited = f", {self.unaudited} unaudited" * bool(self.unaudited)
-        missing = f"{self.unfinished} of the protocol's samples have no result (not run yet, or excluded by limit)"
-        left = f"; unfinished: {missing}" * bool(self.unfinished)
-        return f"{self.n} sample{'s' * (self.n != 1)} scored, {self.failed} of them failed{unaudited}{left}"
+        line = f"{self.n} sample{'' if self.n == 1 else 's'} scored, {self.failed} of them failed"
+        if self.unaudited:
+            line += f", {self.unaudited} unaudited"
+        if self.unfinished:
+            missing = f"{self.unfinished} of the protocol's samples have no result"
+            line += f"; unfinished: {missing} (not run yet, or excluded by limit)"
+        return line
 
 
 class UnscoredError(RunError):

@@ -37,14 +37,14 @@ class ScoreRow(NamedTuple):
 def select_metrics(runs: Sequence[Scores], columns: str) -> list[str]:
     """Selects the metrics of a table. columns: names of metrics, separated by commas; "" for all metrics but those of a
     single label, with metrics that judge first. Raises ConfigError for an unknown metric."""
-    higher_is_better = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
+    scores = {name: score for run in runs for name, score in run.scores.items()}
     if not columns:
         overall = dict.fromkeys(name for run in runs for name in run.overall)
-        return sorted(overall, key=lambda name: higher_is_better[name] is None and name not in BASELINES)
+        return sorted(overall, key=lambda name: scores[name].higher_is_better is None and name not in BASELINES)
     names = [name.strip() for name in columns.split(",")]
     for name in names:
-        if name not in higher_is_better:
-            hint = did_you_mean(name, higher_is_better) or f"one of {', '.join(higher_is_better)}"
+        if name not in scores:
+            hint = did_you_mean(name, scores) or f"one of {', '.join(scores)}"
             raise ConfigError(f"there is no metric {name!r}", where="--columns", hint=hint)
     return names
 
@@ -57,7 +57,7 @@ def render(
     runs = [run for row in rows for run in row.runs]
     for number, run in enumerate(runs, start=1):
         yield escape(f"{number}: {run.run}: {run.engine}")
-        yield escape(f"   {run.corpus}, protocol {run.protocol}; {run.counted}")
+        yield escape(f"   {run.corpus}, protocol {run.protocol}; {run.counts_line}")
     labelled = zip(labels, runs, strict=True)
     columns = [ScoreRow(f"{number} {label}", [run]) for number, (label, run) in enumerate(labelled, start=1)]
     for row in rows:
@@ -91,7 +91,7 @@ def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str]) -> Table:
     if any(score.interval for name in metrics for score in _get_scores(runs, name)):
         notes.append("Below a score its 95 % interval.")
     notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]
-    notes += dict.fromkeys(f"{run.corpus}, {run.counted}" for run in runs)
+    notes += dict.fromkeys(f"{run.corpus}, {run.counts_line}" for run in runs)
     headings = ["", *(_format_heading(runs, name) for name in metrics)]
     return Table("", headings, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best)
 
