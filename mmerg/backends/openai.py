@@ -84,7 +84,7 @@ class OpenAI(Adapter):
         http = Http(address, server, deadlines, where=host, token=read_token(token_env))
         super().__init__(http, model, check_wait)
         self._think, self._num_ctx = think, int(load["num_ctx"])
-        # Whether the model has vision, by version and digest, for servers that do not say so and must be tried.
+        # True for a model with vision, by version and digest, for servers that do not say so and must be tried.
         self._vision: dict[tuple[str, str], bool] = {}
 
     def _call(self, request: Request) -> Reply:
