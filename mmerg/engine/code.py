@@ -57,7 +57,7 @@ def cues_not_in_turn(output: Output, state: State) -> dict[str, float]:
 
 
 def _narrates(text: str, name: str) -> bool:
-    """True if a text begins with narration: "Ross looks …", "Ross's face …"."""
+    """Whether a text begins with narration: "Ross looks …", "Ross's face …"."""
     tells = r"('s|’s)? (face|eyes|voice|is|was|seems|looks|feels|smiles|nods|sighs|takes|turns|thinks|says)\b"
     return bool(re.match(re.escape(name) + tells, text.strip(), re.IGNORECASE))
 

@@ -52,7 +52,8 @@ class StageInput:
 # part of the run's identity.
 StageFunction = Callable[[StageInput], object]
 
-# Takes an output and its `engine.state.State`, and returns the faults, each with its size from 0 to 1.
+# Takes an output and its `engine.state.State`, and returns the faults, each with its size from 0 to 1. The SHA-256 of
+# its file is a part of the identity of runs and measured auditors, so even an edited comment there makes them stale.
 CodeCheck = Callable[[Any, Any], Mapping[str, float]]
 
 FINDING = Check()
