@@ -1,4 +1,4 @@
-"""IEMOCAP: pairs of actors in five sessions of plays and improvisations, one avi per dialogue (Busso et al., 2008).
+"""IEMOCAP: ten actors in pairs, five sessions of plays and improvisations, an avi per dialogue (Busso et al., 2008).
 
 Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the unpacked full release. No video is opened.
 

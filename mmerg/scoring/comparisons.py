@@ -29,15 +29,8 @@ PRIMARY = ("acc", "dist2", "bert_f1")  # tested by default: only a few, as p is 
 
 
 class PairComparison(Record):
-    """The comparison of two sides: runs, or settings with the same number of seeds.
-
-    Attributes:
-        a_runs, b_runs: the names of the runs of each side.
-        samples: the number of samples that both sides finished.
-        a_alone, b_alone: the number of samples that only one side finished.
-        settings: the settings that differ, each with both values.
-        comparisons: a comparison per metric.
-    """
+    """The comparison of two sides: runs, or settings with the same number of seeds. samples, a_alone, b_alone: how many
+    samples both sides, only A, or only B finished. settings: the settings that differ, each with both values."""
 
     a_runs: tuple[str, ...]
     b_runs: tuple[str, ...]
@@ -81,11 +74,9 @@ class ComparisonReport(Record):
     """Comparisons of several sides with the first one, which is A in all pairs.
 
     Attributes:
-        protocol: describes the protocol of all runs.
         inputs: what the agents see, by the name of the run.
         unequal: names the runs that see inputs that others do not; "" if all see the same.
         draws, seed: of bootstraps and permutation tests.
-        pairs: a comparison per side.
         warnings: on samples without log-probabilities, unfinished runs, and runs that are not compared.
     """
 

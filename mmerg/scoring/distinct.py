@@ -63,13 +63,8 @@ def adjusted_distinct(n: int, tokenizer: Tokenizer = "nltk", *, vocabulary: int 
 
 @dataclass(frozen=True)
 class NGrams:
-    """The n-grams of replies. None spans two replies.
-
-    Attributes:
-        ids: shape [n-grams], a number from 0 for each n-gram, in the order of replies; equal for equal n-grams.
-        lengths: shape [replies], the number of n-grams of each reply.
-        kinds: the number of distinct n-grams.
-    """
+    """The n-grams of replies, in their order; none spans two replies. ids: shape [n-grams], numbers from 0, equal for
+    equal n-grams. lengths: shape [replies], the number of n-grams of each. kinds: the number of distinct n-grams."""
 
     ids: Indices
     lengths: Indices

@@ -62,12 +62,8 @@ class Metric:
 
 @dataclass(frozen=True)
 class Sums:
-    """A value that is a function of sums over results, such as a mean or a rate.
-
-    Attributes:
-        parts: shape [k, results], the terms of the k sums.
-        finish: maps sums of shape [k, …] to values of shape […], so that one call evaluates all draws of a bootstrap.
-    """
+    """A value that is a function of sums over results, such as a mean or a rate. parts: shape [k, results], the terms
+    of k sums. finish: maps sums of shape [k, …] to values of shape […]; one call evaluates all draws of a bootstrap."""
 
     parts: Floats
     finish: Finish
@@ -82,13 +78,9 @@ class Sums:
 
 @dataclass(frozen=True)
 class Counts(Sums):
-    """Sums of counts: the first `labels` rows count the hits of each label, the next `labels` rows the errors.
-
-    Attributes:
-        labels: the number of labels.
-        unit: the average count of a result.
-        blocks: how often this layout of rows repeats, as in a difference of runs, whose first half is subtracted.
-    """
+    """Sums of counts: the first `labels` rows count the hits of each label, the next `labels` rows the errors. unit:
+    the average count of a result. blocks: how often this layout of rows repeats, as in a difference of runs, whose
+    first half is subtracted."""
 
     labels: int = 1
     unit: float = 1.0

@@ -41,13 +41,8 @@ from mmerg.storage.record import Record
 
 @dataclass(frozen=True)
 class PairedResults:
-    """The results of both sides on their common samples.
-
-    Attributes:
-        a, b: the results of each side, seed by seed, each ordered by sample id.
-        a_alone, b_alone: the number of samples that only one side finished.
-        seeds: the number of runs per side.
-    """
+    """The results of sides A and B on their common samples, seed by seed, each ordered by sample id. a_alone, b_alone:
+    the number of samples that only one side finished. seeds: the number of runs per side."""
 
     a: tuple[Result, ...]
     b: tuple[Result, ...]
@@ -164,12 +159,9 @@ def compare_metric(
 class PairedValue:
     """A value of two sides, and statistics of its difference.
 
-    Args:
-        value: gives the value of any indices into the results of A, seed by seed, followed by those of B.
-        names: the dialogue of each result of A.
-        seeds: the number of runs per side.
-
     Attributes:
+        single_value: the value of one seed, for indices into the results of A, seed by seed, followed by those of B.
+        dialogues: the dialogues (`names`) of the results of A.
         a, b: the indices of the results of each side.
         independent: each dialogue has one pair.
         observed: the difference, B − A.

@@ -71,10 +71,9 @@ def ref_perplexity(model: str) -> Metric:
 class CausalLm:
     """A loaded causal language model. It scores texts one at a time in float32, so that padding changes nothing.
 
-    Attributes:
-        nll: gives Σ −ln p of the tokens of a text, and their number; (0.0, 0) for a text without tokens, or longer than
-            the context. The first token is not scored if the model has no start token.
-        signature, recorded: what decides the score, and what does not, such as versions of packages.
+    nll: gives Σ −ln p of the tokens of a text, and their number; (0.0, 0) for a text without tokens, or longer than the
+    context. The first token is not scored if the model has no start token. recorded: what does not affect the score,
+    such as versions of packages.
     """
 
     nll: Callable[[str], tuple[float, int]]

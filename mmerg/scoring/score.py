@@ -27,13 +27,8 @@ DRAWS = 1000  # of a bootstrap
 
 
 class Score(Record):
-    """The value of a metric. Shares are percentages (×100). If value or interval is None, `why` gives the reason.
-
-    Attributes:
-        n: the number of samples that count.
-        interval: the 95 % interval, by `method` (wilson, bootstrap, …).
-        higher_is_better, signature: of the metric.
-    """
+    """The value of a metric. Shares are percentages (×100). n: the number of samples that count. interval: the 95 %
+    interval, by `method` (wilson, bootstrap, …). If value or interval is None, `why` gives the reason."""
 
     name: str
     value: float | None
@@ -67,12 +62,8 @@ class Score(Record):
 
 
 class Confusion(Record):
-    """A confusion matrix.
-
-    Attributes:
-        counts: counts[i][j] is the number of samples with the gold label labels[i] and the forecast labels[j].
-        failed: the number of failed samples by gold label.
-    """
+    """A confusion matrix: counts[i][j] is the number of samples with the gold label labels[i] and the forecast
+    labels[j]. failed: the number of failed samples by gold label."""
 
     labels: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]

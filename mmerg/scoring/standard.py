@@ -29,7 +29,8 @@ class Options:
 
     Attributes:
         tokenizer: of the metrics that count words.
-        bert, bert_layers: the model of BERTScore and its layer; None skips BERTScore or selects the default layer.
+        bert: the model of BERTScore; None skips it.
+        bert_layers: the layer of the model; None for the default.
         ref_ppl: the model of reference perplexity; None skips it.
         resamples, seed: of bootstraps and permutation tests.
         metrics: custom metrics, each as `folder/file.py:name` or a dotted name.
