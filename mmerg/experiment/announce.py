@@ -43,8 +43,8 @@ def _list_remarks(plan: Plan, engine: Engine) -> Iterator[str]:
             f"no clip was found, not even {missing}: samples run as text only. Put the clips (for MELD, its folder "
             f"MELD.Raw) under dataset.root; {command} lists what is missing"
         )
-    has_memory_root = dataset.memory and dataset.memory.reader.plain().get("root", "no such setting")
-    if system.sees("M") and "M" not in sources and not has_memory_root:
+    has_memory = dataset.memory and dataset.memory.reader.plain().get("root", True)  # a reader may need no root
+    if system.sees("M") and "M" not in sources and not has_memory:
         needed = "memory=minilm " + ("dataset.memory.root=…" if dataset.memory else "and a reader as dataset.memory")
         yield f"exemplars are off: dataset={dataset.name} names no corpus for them. To switch them on, set {needed}"
     problems: dict[str, list[str]] = {}
