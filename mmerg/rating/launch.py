@@ -106,6 +106,6 @@ def export(settings: RateSettings, folder: Path) -> int:
 def import_ratings(settings: RateSettings, folder: Path, file: Path) -> int:
     """Imports ratings that were made in another tool."""
     count = exchange.import_ratings(read_study(folder), folder, settings.format, file)
-    text = f"{plural(count, 'answer')} of {file} are in the study; score it with mmerg rate score {folder}"
+    text = f"{plural(count, 'answer')} from {file} are in the study; score it with mmerg rate score {folder}"
     console().print(escape(text), soft_wrap=True)
     return 0
