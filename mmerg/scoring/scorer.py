@@ -81,7 +81,7 @@ def _score(metric: Metric, results: Sequence[Result], dialogues: Indices, option
     value = metric.prepare(kept)
     if not isfinite(value(np.arange(len(kept)))):
         perplexity = metric.name in ("self_ppl", "ref_ppl")
-        cause = "a token of probability 0" if perplexity else "its samples contain a number that is not finite"
+        cause = "a token of probability 0" if perplexity else "its samples hold a number that is not finite"
         return score.model_copy(update={"why": f"it is not finite: {cause}"})
     return score.evaluate(value, dialogues[mask], metric.interval_by, resamples=options.resamples, seed=options.seed)
 
