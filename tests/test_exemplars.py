@@ -143,7 +143,7 @@ def test_the_manifest_names_the_memory(run: Path) -> None:
     assert manifest.identity["memory M"] == memory.digest
     assert (memory.corpus.name, memory.corpus.split, memory.entries) == ("remembered", "dialogues", 7)
     assert json.loads(memory.embedder)["kind"] == "onnx"
-    assert memory.left_out == {}
+    assert memory.skipped == {}
     assert {"numpy", "onnxruntime", "tokenizers"} <= set(manifest.sessions[0].versions)
 
 

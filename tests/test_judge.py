@@ -191,7 +191,7 @@ def test_a_judgement_of_other_replies_or_another_version_is_refused(judged: Judg
         read_judgements(judged.a)
     assert judged(judged.a, "judge.sample=2").returncode == 0
     judgement = read_judgements(judged.a)[NAME]
-    assert (judgement.n, judgement.left_out) == (2, {"not drawn": SAMPLES - 1})
+    assert (judgement.n, judgement.skipped) == (2, {"not sampled": SAMPLES - 1})
     (judged.a / f"judgement-{NAME}.json").write_text('{"scores": {}}', encoding="utf-8")
     with pytest.raises(RunError, match="of another version"):
         read_judgements(judged.a)

@@ -139,7 +139,7 @@ def format_plan(result: Result) -> str:
 
 def describe_memory(memory: MemorySection) -> str:
     """Describes the memory of a run in one line."""
-    skipped = "".join(f", {count} {reason} skipped" for reason, count in memory.left_out.items())
+    skipped = "".join(f", {count} {reason} skipped" for reason, count in memory.skipped.items())
     corpus = f"{memory.corpus.name} {memory.corpus.split}"
     return f"memory: {corpus}, {memory.entries} entries, top {memory.top_k}{skipped}"
 

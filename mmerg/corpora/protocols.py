@@ -4,7 +4,7 @@ The protocol `last_labelled` takes one target per dialogue, as MERG's accuracies
 1/31, and the session has 31 dialogues (arXiv 2604.18988).
 
     selection = select(corpus, ProtocolSettings())
-    len(selection.samples), selection.left_out    # MELD test: 268, {"dialogues without a history": 12}
+    len(selection.samples), selection.skipped    # MELD test: 268, {"dialogues without a history": 12}
 """
 
 import random
@@ -21,17 +21,17 @@ NEUTRAL = "neutral"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The samples in the corpus's order, and the number of skipped dialogues and turns (`left_out`), by reason."""
+    """The samples in the corpus's order, and the number of skipped dialogues and turns (`skipped`), by reason."""
 
     samples: tuple[Sample, ...]
-    left_out: Mapping[str, int]
+    skipped: Mapping[str, int]
 
 
 def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
     """Select the samples of a corpus. The settings apply in the order targets, emotions, max_per_dialogue, sample. If a
     dialogue names its responders, only their turns are targets. Raises ConfigError for an unknown emotion."""
     emotions = _allowed_emotions(corpus, protocol)
-    left_out: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     selected: list[tuple[Dialogue, int]] = []
     for dialogue in corpus.dialogues:
         turns = [(turn.speaker, turn.emotion) for turn in dialogue.turns]
@@ -45,19 +45,19 @@ def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
             and (not dialogue.responders or speaker in dialogue.responders)
             and (emotion or protocol.targets != "labelled")
         }
-        left_out["dialogues without a history"] += len(turns) < 2
-        left_out["dialogues without a target"] += len(turns) >= 2 and not targets
+        skipped["dialogues without a history"] += len(turns) < 2
+        skipped["dialogues without a target"] += len(turns) >= 2 and not targets
         matching = [index for index, emotion in targets.items() if emotions is None or emotion in emotions]
-        left_out["targets with other emotions"] += len(targets) - len(matching)
+        skipped["targets with other emotions"] += len(targets) - len(matching)
         latest = matching if protocol.max_per_dialogue is None else matching[-protocol.max_per_dialogue :]
-        left_out["targets over max_per_dialogue"] += len(matching) - len(latest)
+        skipped["targets over max_per_dialogue"] += len(matching) - len(latest)
         selected += [(dialogue, index) for index in latest]
     if protocol.sample is not None and protocol.sample < len(selected):
-        left_out["targets not drawn"] = len(selected) - protocol.sample
+        skipped["targets not sampled"] = len(selected) - protocol.sample
         drawn = random.Random(protocol.seed).sample(range(len(selected)), protocol.sample)
         selected = [selected[position] for position in sorted(drawn)]
     samples = tuple(cut_sample(dialogue, target, corpus.labels, protocol.history) for dialogue, target in selected)
-    return Selection(samples, dict(+left_out))
+    return Selection(samples, dict(+skipped))
 
 
 def describe(protocol: ProtocolSettings, selection: Selection) -> str:
@@ -68,8 +68,8 @@ def describe(protocol: ProtocolSettings, selection: Selection) -> str:
         names.append("seed")
     settings = ((name, getattr(protocol, name)) for name in names)
     limits = "".join(f" {name}={value}" for name, value in settings if value is not None)
-    left_out = "".join(f", {count} {reason}" for reason, count in selection.left_out.items())
-    return f"targets={protocol.targets} emotions={emotions}{limits}, n={len(selection.samples)}{left_out}"
+    skipped = "".join(f", {count} {reason}" for reason, count in selection.skipped.items())
+    return f"targets={protocol.targets} emotions={emotions}{limits}, n={len(selection.samples)}{skipped}"
 
 
 def _allowed_emotions(corpus: Corpus, protocol: ProtocolSettings) -> frozenset[str] | None:

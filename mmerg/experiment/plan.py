@@ -93,7 +93,7 @@ class SamplePlan:
                 description=describe(self.protocol, selection),
                 samples=len(selection.samples),
                 dialogues=len(corpus.dialogues),
-                left_out=dict(selection.left_out),
+                skipped=dict(selection.skipped),
             ),
         )
 

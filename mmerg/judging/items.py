@@ -41,11 +41,11 @@ class Item:
 
 @dataclass(frozen=True)
 class JudgingSet:
-    """The items of one judging, sorted by dialogue and id. left_out: the number of excluded samples, by reason."""
+    """The items of one judging, sorted by dialogue and id. skipped: the number of excluded samples, by reason."""
 
     runs: tuple[RunResults, ...]
     items: tuple[Item, ...]
-    left_out: dict[str, int]
+    skipped: dict[str, int]
 
     def digest(self) -> str:
         """SHA-256 (hex) of everything that the judge sees, with ids and dialogues."""
@@ -66,15 +66,15 @@ def select_items(*runs: RunResults, count: int | None = None, seed: int = 0) -> 
     by_id = [{result.id: result for result in run.results} for run in runs]
     common = sorted(set.intersection(*map(set, by_id)), key=lambda id: (by_id[0][id].dialogue, id))
     items = tuple(_build_item([results[id] for results in by_id], where) for id in common)
-    left_out = {"in one run only": sum(map(len, by_id)) - len(runs) * len(common)}
+    skipped = {"in one run only": sum(map(len, by_id)) - len(runs) * len(common)}
     if all(item.no_reply for item in items):
-        counts = {"failed": len(items)} | left_out
+        counts = {"failed": len(items)} | skipped
         reasons = ", ".join(f"{number} {reason}" for reason, number in counts.items() if number)
         raise RunError(f"there is no reply to judge: {reasons or 'no samples'}", where=where)
     if count is not None and count < len(items):
-        left_out["not drawn"] = len(items) - count
+        skipped["not sampled"] = len(items) - count
         items = tuple(items[index] for index in sorted(random.Random(seed).sample(range(len(items)), count)))
-    return JudgingSet(runs, items, {reason: number for reason, number in left_out.items() if number})
+    return JudgingSet(runs, items, {reason: number for reason, number in skipped.items() if number})
 
 
 def _build_item(results: Sequence[Result], where: str) -> Item:

@@ -33,7 +33,7 @@ class _JudgingRecord(Record):
         no_reply: samples without a call, as a run failed on them.
         failed: samples on which a call failed.
         unjudged: samples that are not judged yet.
-        left_out: the number of excluded samples, by reason.
+        skipped: the number of excluded samples, by reason.
         verdicts: the number of verdicts on the n samples, including unusable ones.
         identity: what affects the verdicts.
     """
@@ -47,7 +47,7 @@ class _JudgingRecord(Record):
     no_reply: int = 0
     failed: int
     unjudged: int
-    left_out: dict[str, int]
+    skipped: dict[str, int]
     verdicts: int
     unusable: int
     identity: dict[str, str]

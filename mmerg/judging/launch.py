@@ -132,7 +132,7 @@ class Judging:
                 JudgedRun(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in runs
             ),
             items=len(judging_set.items),
-            left_out=judging_set.left_out,
+            skipped=judging_set.skipped,
             settings=settings,
             sessions=(new_session(settings),),
         )
@@ -176,7 +176,7 @@ class Judging:
             "no_reply": sum(bool(sample.no_reply) for sample in judged),
             "failed": len(samples) - len(judged),
             "unjudged": len(judging_set.items) - len(samples),
-            "left_out": judging_set.left_out,
+            "skipped": judging_set.skipped,
             "verdicts": len(verdicts),
             "unusable": sum(not verdict.usable for verdict in verdicts),
         }

@@ -60,7 +60,7 @@ def _describe_counts(judged: Judgement | Match) -> str:
     share = f" ({100 * judged.unusable / judged.verdicts:.1f} %)" if judged.verdicts else ""
     counts = {
         "samples failed in a run and get the worst score": judged.no_reply,
-        **judged.left_out,
+        **judged.skipped,
         "samples on which a call failed": judged.failed,
         "samples not judged yet": judged.unjudged,
     }

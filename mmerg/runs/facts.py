@@ -47,7 +47,7 @@ def collect_facts(
     if trace.frames:
         turns = trace.frames.turns
         fields |= {
-            "turns_looked_at": len(turns),
+            "turns_searched": len(turns),
             "frames": sum(len(turn.frames) for turn in turns),
             "frames_form": trace.frames.form,
             "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in turns),

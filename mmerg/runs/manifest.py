@@ -57,21 +57,21 @@ class Corpus(Split):
 
 
 class ProtocolSection(Record):
-    """The result of the protocol: the number of samples and dialogues, and of excluded ones by reason (`left_out`)."""
+    """The result of the protocol: the number of samples and dialogues, and of excluded ones by reason (`skipped`)."""
 
     description: str
     samples: Count
     dialogues: Count
-    left_out: dict[str, Count] = Field(default_factory=dict)
+    skipped: dict[str, Count] = Field(default_factory=dict)
 
 
 class MemorySection(Record):
     """A memory of exemplars: its corpus, entries and embedder, and the number of excluded turns by reason
-    (`left_out`)."""
+    (`skipped`)."""
 
     corpus: Split
     entries: Count
-    left_out: dict[str, Count]
+    skipped: dict[str, Count]
     top_k: Count
     embedder: str
     digest: str
@@ -157,11 +157,11 @@ class JudgedRun(Record):
 
 class JudgingManifest(BaseManifest):
     """The manifest of a judging: the judged runs, and the numbers of items and of excluded ones by reason
-    (`left_out`)."""
+    (`skipped`)."""
 
     judged: tuple[JudgedRun, ...]
     items: Count
-    left_out: dict[str, Count]
+    skipped: dict[str, Count]
 
 
 @dataclass(frozen=True)

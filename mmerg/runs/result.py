@@ -68,7 +68,7 @@ class Result(SampleLine):
     ended: LoopEnd | None = None  # why the loop stopped
     gold_response: str | None = None
     gold_emotion: str | None = None
-    turns_looked_at: Count = 0  # history turns whose clips were requested
+    turns_searched: Count = 0  # history turns whose clips were requested
     frames: Count = 0
     frames_form: Form | None = None
     clip_problems: Count = 0  # turns without frames

@@ -82,5 +82,5 @@ def load_scorer(model: str, layers: int | None) -> PairScorer:
     return PairScorer(
         score,
         f"model:{Path(model).name}|weights:{weights}|L:{scorer.num_layers}|idf:no|rescale:no|batch:1"
-        f"|blank:0|failed:left-out|scale:100||{packages}|device:{choose_device()}",
+        f"|blank:0|failed:skipped|scale:100||{packages}|device:{choose_device()}",
     )

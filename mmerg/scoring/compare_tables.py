@@ -68,7 +68,7 @@ def _format_row(comparison: MetricComparison) -> list[str]:
         format_p(comparison.p),
         format_p(comparison.p_holm) + (" *" if significant else ""),
         format_number(comparison.detectable),
-        f"{comparison.n}" + (f" ({comparison.left_out} skipped)" if comparison.left_out else ""),
+        f"{comparison.n}" + (f" ({comparison.skipped} skipped)" if comparison.skipped else ""),
     ]
 
 

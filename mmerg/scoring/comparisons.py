@@ -221,7 +221,7 @@ def _compare_metric(
     b_only = "|".join(part for part in b_parts if part not in a_parts)
     return MetricComparison(  # such as self_ppl of two models
         metric=metric.name,
-        left_out=pairing.samples,
+        skipped=pairing.samples,
         higher_is_better=metric.higher_is_better,
         why=f"not comparable, the signatures differ: {a_only} and {b_only}",
     )

@@ -21,7 +21,7 @@ def descriptive_metrics(tokenize: Tokenize, tokenizer_signature: str, imported: 
     """The metrics that docs/metrics.md lists under Reply, Loop and Cost. `selected` is the "Avg." of MERG's table on
     iterations. tokenize: measures lengths, and `tokenizer_signature` describes it. imported: another system wrote the
     replies, so only their length is known."""
-    signature = f"mean|{tokenizer_signature}|failed:left-out"
+    signature = f"mean|{tokenizer_signature}|failed:skipped"
     length = rate("length", signature, "a reply", lambda result: len(tokenize(result.response or "")), ok)
     if not imported:
         return [length, *_RUN_METRICS]
@@ -69,7 +69,7 @@ def _forecast_changes(name: str, change: str, *, before: bool) -> Metric:
     def count_passes(result: Result) -> float:
         return _count_later_passes(result) if result.gold_emotion else 0.0
 
-    signature = f"{change}/passes-after-the-first|failed:left-out|scale:100"
+    signature = f"{change}/passes-after-the-first|failed:skipped|scale:100"
     needs = "a second pass and a label in the data"
     return rate(name, signature, needs, count_changes, count_passes)
 
@@ -79,15 +79,15 @@ _seconds = attrgetter("seconds")
 _share = partial(rate, interval_by="wilson")
 _cost = partial(rate, interval_by=None)
 _FRESH = "a reply without cached calls"
-_UNCACHED = "cached:left-out|failed:left-out"
+_UNCACHED = "cached:skipped|failed:skipped"
 _TIMED = "an uncached call that the server timed"
 _RUN_METRICS = (  # of runs that are not imported
-    _cost("passes", "mean|failed:left-out", "a reply", attrgetter("passes"), ok),
-    _cost("selected", "mean|from:0|failed:left-out", "a reply", lambda result: result.selected_pass or 0, ok),
-    _share("rerun", "passes>1|failed:left-out|scale:100", "a reply", lambda result: 100.0 * (result.passes > 1), ok),
+    _cost("passes", "mean|failed:skipped", "a reply", attrgetter("passes"), ok),
+    _cost("selected", "mean|from:0|failed:skipped", "a reply", lambda result: result.selected_pass or 0, ok),
+    _share("rerun", "passes>1|failed:skipped|scale:100", "a reply", lambda result: 100.0 * (result.passes > 1), ok),
     pooled_share(
         "idle",
-        "repeated/passes-after-the-first|failed:left-out|scale:100",
+        "repeated/passes-after-the-first|failed:skipped|scale:100",
         "a second pass",
         attrgetter("repeated_passes"),
         _count_later_passes,
@@ -96,7 +96,7 @@ _RUN_METRICS = (  # of runs that are not imported
     _forecast_changes("spoiled", "right-to-wrong", before=True),
     rate(
         "handed_on",
-        "copied/runs-of-4-words|pass:0|failed:left-out|scale:100",
+        "copied/runs-of-4-words|pass:0|failed:skipped|scale:100",
         "a stage with four words or more after another stage",
         lambda result: 100.0 * sum(copied for copied, _ in result.handed_on.values()),
         lambda result: result.ok * float(sum(total for _, total in result.handed_on.values())),
@@ -104,7 +104,7 @@ _RUN_METRICS = (  # of runs that are not imported
     *(
         pooled_share(
             "copied" if source == "any" else f"copied_{source}",
-            f"4-grams|of:{source}|case:fold|failed:left-out|scale:100",
+            f"4-grams|of:{source}|case:fold|failed:skipped|scale:100",
             "a reply of 4 words or more",
             lambda result, source=source: float(result.copied.get(source, 0)),  # type: ignore[misc]
             lambda result: result.ok * float(result.copied.get("all", 0)),
@@ -122,7 +122,7 @@ _RUN_METRICS = (  # of runs that are not imported
     # Medians, as the first call of a run may wait for the model to load.
     Metric(
         "reply_tok_s",
-        "median-of-medians|cached:left-out",
+        "median-of-medians|cached:skipped",
         _TIMED,
         _mask_timed,
         partial(_summarize, np.median, lambda result: median(result.timing.reply_rates)),
@@ -130,14 +130,14 @@ _RUN_METRICS = (  # of runs that are not imported
     ),
     _cost(
         "prompt_tok_s",
-        "tokens/seconds|cached:left-out",
+        "tokens/seconds|cached:skipped",
         _TIMED,
         lambda result: float(result.timing.prompt_tokens),
         lambda result: result.timing.prompt_seconds,
     ),
     pooled_share(
         "excluded",
-        "kept-back/found|failed:in|scale:100",
+        "excluded/found|failed:in|scale:100",
         "retrieved exemplars",
         _count_excluded,
         lambda result: _count_excluded(result) + result.exemplars,

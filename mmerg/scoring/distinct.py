@@ -36,7 +36,7 @@ def distinct(n: int, tokenizer: Tokenizer = "nltk") -> Metric:
 
     return Metric(
         name=f"dist{n}",
-        signature=f"n:{n}|{tokenizer_signature(tokenizer)}|level:corpus|failed:left-out|scale:100",
+        signature=f"n:{n}|{tokenizer_signature(tokenizer)}|level:corpus|failed:skipped|scale:100",
         needs=f"a reply of {n} tokens or more",
         mask=mask,
         prepare=lambda results: Distinct(_extract(results, tokenizer, n), np.asarray),

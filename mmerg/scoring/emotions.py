@@ -48,7 +48,7 @@ def accuracy(*, ok_only: bool = False) -> Metric:
     skipped, as in TRACE. A sample without a gold label does not count."""
     return Metric(
         "acc_ok" if ok_only else "acc",
-        f"label:target|failed:{'left-out' if ok_only else 'wrong'}|scale:100",
+        f"label:target|failed:{'skipped' if ok_only else 'wrong'}|scale:100",
         "a gold label and a forecast" + ("" if ok_only else ", or a failure"),
         mask=partial(_mask_judged, failed=not ok_only),
         prepare=lambda results: mean(

@@ -66,7 +66,7 @@ class MetricComparison(Record):
 
     Attributes:
         n, dialogues: the number of pairs of samples, and of their dialogues.
-        left_out: the number of pairs in which a side has no value.
+        skipped: the number of pairs in which a side has no value.
         a_value, b_value: the scores; with several seeds their means.
         a_sd, b_sd: the standard deviations over seeds.
         difference: B − A.
@@ -79,7 +79,7 @@ class MetricComparison(Record):
     metric: str
     n: int = 0
     dialogues: int = 0
-    left_out: int = 0
+    skipped: int = 0
     a_value: float | None = None
     b_value: float | None = None
     a_sd: float | None = None
@@ -124,7 +124,7 @@ def compare_metric(
         metric=metric.name,
         n=n,
         dialogues=len(set(dialogues)),
-        left_out=pairing.samples - n,
+        skipped=pairing.samples - n,
         higher_is_better=metric.higher_is_better,
         signature=metric.signature,
     )

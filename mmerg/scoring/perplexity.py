@@ -39,7 +39,7 @@ def self_perplexity(manifest: Manifest) -> Metric:
     model = f"lm:{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}|reply:{form}"
     return rate(
         "self_ppl",
-        f"{model}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out||{engine.backend}-{engine.version}",
+        f"{model}|tokens:reply|weight:token|p-over-1:skipped|failed:skipped||{engine.backend}-{engine.version}",
         "a reply with the log-probabilities of its tokens (the stage's `logprobs: true`)",
         lambda result: -(result.logprob or 0.0),
         lambda result: result.logprob_tokens if result.ok and result.logprob is not None else 0,
@@ -58,7 +58,7 @@ def ref_perplexity(model: str) -> Metric:
 
     return rate(
         "ref_ppl",
-        f"{lm.signature}|context:none|weight:token|failed:left-out||{lm.recorded}",
+        f"{lm.signature}|context:none|weight:token|failed:skipped||{lm.recorded}",
         "a reply of a token or more that fits the model",
         lambda result: nll(result)[0],
         lambda result: nll(result)[1],

@@ -55,7 +55,7 @@ def has_reply_and_gold(results: Sequence[Result]) -> Mask:
 
 def _build_metric(name: str, signature: str, prepare: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
     """missing: a package that is not installed, so that no sample counts."""
-    signature = f"{signature}|refs:1|failed:left-out|scale:100"
+    signature = f"{signature}|refs:1|failed:skipped|scale:100"
     needs = "a reply and a gold response"
     mask = has_reply_and_gold if not missing else lambda results: np.zeros(len(results), bool)
     return Metric(name, signature, needs, mask, prepare, higher_is_better=True, missing=missing)

@@ -116,7 +116,7 @@ class Exemplars:
         return {
             "corpus": {"name": self.source.name, "split": self.source.split},
             "entries": len(self.memory.entries),
-            "left_out": dict(self._skipped),
+            "skipped": dict(self._skipped),
             "top_k": self.settings.top_k,
             "embedder": self.embedder.identity(),
             "digest": self.memory.digest,

@@ -314,7 +314,7 @@ def test_the_real_csv(split: str, rows: int, dialogues: int, with_history: int) 
     assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == rows
     selection = select(corpus, build_protocol())
     assert len(selection.samples) == with_history
-    assert selection.left_out == {"dialogues without a history": dialogues - with_history}
+    assert selection.skipped == {"dialogues without a history": dialogues - with_history}
     assert corpus.notes["clips_missing"] == rows
     assert all(turn.start is not None for dialogue in corpus.dialogues for turn in dialogue.turns)
     assert all(dialogue.episode for dialogue in corpus.dialogues)

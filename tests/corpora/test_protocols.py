@@ -42,7 +42,7 @@ SOME = corpus(FOUR, THREE, ONE, OPEN)
 
 
 @pytest.mark.parametrize(
-    ("rules", "selected", "left_out"),
+    ("rules", "selected", "skipped"),
     [
         (build_protocol(), ["four/4", "three/3", "open/3"], {"dialogues without a history": 1}),
         (
@@ -72,16 +72,16 @@ SOME = corpus(FOUR, THREE, ONE, OPEN)
         ),
     ],
 )
-def test_the_selected_targets(rules: ProtocolSettings, selected: list[str], left_out: dict[str, int]) -> None:
+def test_the_selected_targets(rules: ProtocolSettings, selected: list[str], skipped: dict[str, int]) -> None:
     selection = select(SOME, rules)
     assert sample_ids(selection) == selected
-    assert selection.left_out == left_out
+    assert selection.skipped == skipped
 
 
 def test_a_dialogue_without_labels_has_no_labelled_target() -> None:
     selection = select(corpus(talk("d", None, None), talk("e", "joy", None, None)), build_protocol("labelled"))
     assert sample_ids(selection) == []
-    assert selection.left_out == {"dialogues without a target": 2}
+    assert selection.skipped == {"dialogues without a target": 2}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_only_responders_turns_are_targets(targets: Any, selected: list[str], wi
     nobody = talk("nobody", *["joy"] * 3, responders=("Cem",))
     selection = select(corpus(even, odd, nobody), build_protocol(targets))
     assert sample_ids(selection) == selected
-    assert selection.left_out == {"dialogues without a target": without}
+    assert selection.skipped == {"dialogues without a target": without}
 
 
 @pytest.mark.parametrize(("history", "shown"), [(None, 3), (1, 1), (9, 3)])
@@ -116,7 +116,7 @@ def test_drawn_samples_keep_the_order_and_depend_on_the_seed() -> None:
     for draw in drawn:
         assert len(draw) == 20
         assert draw == sorted(draw, key=order.index)
-    assert select(many, build_protocol(sample=20)).left_out == {"targets not drawn": 40}
+    assert select(many, build_protocol(sample=20)).skipped == {"targets not sampled": 40}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_drawn_samples_keep_the_order_and_depend_on_the_seed() -> None:
         (
             build_protocol("all", ["joy", "anger"], max_per_dialogue=1, sample=2, seed=7, history=4),
             "targets=all emotions=joy+anger max_per_dialogue=1 sample=2 history=4 seed=7, n=2, "
-            "1 dialogues without a history, 4 targets with other emotions, 1 targets not drawn",
+            "1 dialogues without a history, 4 targets with other emotions, 1 targets not sampled",
         ),
     ],
 )

@@ -123,7 +123,7 @@ def test_a_finished_sample_has_a_complete_result(lab: Lab) -> None:
         "copied": {},
         "digest": "",
         "cleaned": {},
-        "turns_looked_at": 3,
+        "turns_searched": 3,
         "frames": 0,
         "frames_form": "none",
         "clip_problems": 0,

@@ -96,7 +96,7 @@ def test_two_runs_are_compared_on_their_common_samples(tmp_path: Path) -> None:
     b = build_run(tmp_path / "b", [result("d2/4", "b2\nmore"), result("d1/4", "b1"), result("d3/4", "b3")])
     chosen = select_items(read_run(a), read_run(b))
     assert [(item.id, item.replies) for item in chosen.items] == [("d1/4", (None, "b1")), ("d2/4", ("a2", "b2 more"))]
-    assert chosen.left_out == {"in one run only": 2}
+    assert chosen.skipped == {"in one run only": 2}
 
 
 def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_seed_decides_which_items_are_drawn(tmp_path: Path) -> None:
     run = read_run(build_run(tmp_path / "a", [result(f"d{n}/4") for n in range(9)]))
     chosen, drawn = select_items(run), select_items(run, count=4, seed=1)
     assert drawn == select_items(run, count=4, seed=1)
-    assert drawn.left_out == {"not drawn": 5}
+    assert drawn.skipped == {"not sampled": 5}
     assert len(drawn.items) == 4
     assert set(drawn.items) < set(chosen.items)
     assert select_items(run, count=9, seed=1) == chosen

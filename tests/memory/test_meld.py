@@ -46,7 +46,7 @@ def test_the_entries_and_exclusions_of_meld(tmp_path: Path) -> None:
     test, dev = (Meld(MELD, split, clips=False).load() for split in ("test", "dev"))
     exemplars = Exemplars(wanted(), Letters(), dev, test, tmp_path)
     exemplars.open(RecordedProgress())
-    measured = {name: exemplars.section()[name] for name in ("entries", "left_out")}
+    measured = {name: exemplars.section()[name] for name in ("entries", "skipped")}
     measured["top_5"] = count_hits(exemplars, test, top_k=5)
     if os.environ.get("MMERG_WRITE_GOLDEN"):
         GOLDEN.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")

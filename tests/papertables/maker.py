@@ -80,7 +80,7 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
     score = Score(name="x", value=value, n=31, interval=(value - 0.2, value + 0.2))
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 0)
     judgement = Judgement(
-        **{"judge": judge, "engine": "e", "corpus": "iemocap", "left_out": {}, "identity": {}},  # type: ignore[arg-type]
+        **{"judge": judge, "engine": "e", "corpus": "iemocap", "skipped": {}, "identity": {}},  # type: ignore[arg-type]
         **{"run": run.name, "protocol": "p", "self_judged": own},  # type: ignore[arg-type]
         **counts,  # type: ignore[arg-type]
         judging=f"judge-{rubric}-{judge}-12345678",
@@ -104,7 +104,7 @@ def write_judging(first: Path, second: Path, corpus: str = "empathetic") -> Path
     replies = [digest_replies(read_results(run).values()) for run in (first, second)]
     names = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": corpus}
     judgement = Match.model_validate(
-        {**counts, **names, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": scores}
+        {**counts, **names, "skipped": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": scores}
         | {"signs": {}, "aspects": {"empathy": scores}, "replies": replies}
     )
     write_record(folder / JUDGEMENT, judgement)
@@ -119,7 +119,7 @@ def write_judging(first: Path, second: Path, corpus: str = "empathetic") -> Path
 def write_verdicts(folder: Path, verdicts: Sequence[Verdicts], *judged: JudgedRun) -> None:
     """Writes the folder of a judging, or replaces its verdicts."""
     engine = Engine(backend="scripted", version="1", model="tiny", digest="d")
-    manifest = JudgingManifest(identity={}, engine=engine, judged=judged, items=1, left_out={})
+    manifest = JudgingManifest(identity={}, engine=engine, judged=judged, items=1, skipped={})
     if judged or not (folder / MANIFEST).exists():
         write_record(folder / MANIFEST, manifest.with_digest())
     (folder / VERDICTS).write_text("".join(line.with_digest({}).line() for line in verdicts))

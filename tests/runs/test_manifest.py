@@ -49,7 +49,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("runs")
     lines = [result(f"d{number}/1", "oh no", "joy", gold="joy") for number in range(2)]
     memory = MemorySection(
-        corpus=Split(name="meld", split="train"), entries=3, top_k=3, left_out={"no reply": 1}, embedder="e", digest="d"
+        corpus=Split(name="meld", split="train"), entries=3, top_k=3, skipped={"no reply": 1}, embedder="e", digest="d"
     )
     runs = []
     for name in ("a", "b"):
@@ -181,7 +181,7 @@ def test_the_error_for_another_folder_names_runs(pair: tuple[Path, Path], tmp_pa
 def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Path) -> None:
     run = read_manifest(pair[0])
     judged = (JudgedRun(run="a", identity=run.identity, engine=run.engine),)
-    judging = JudgingManifest(identity={}, engine=run.engine, judged=judged, items=1, left_out={}).with_digest()
+    judging = JudgingManifest(identity={}, engine=run.engine, judged=judged, items=1, skipped={}).with_digest()
     write_record(tmp_path / MANIFEST, judging)
     assert read_any_manifest(tmp_path) == judging
     with pytest.raises(RunError, match=r"holds a judgement, not a run[^$]*name the judged run instead: a$"):

@@ -63,7 +63,7 @@ def timed(seconds: Sequence[float]) -> list[Sample]:
 
 def test_shares_are_compared_by_mcnemar() -> None:
     comparison = compared(accuracy(), right("xxxx....ff"), right("xx..xxxxxf"))
-    assert (comparison.n, comparison.left_out) == (10, 0)
+    assert (comparison.n, comparison.skipped) == (10, 0)
     assert (comparison.a_value or 0, comparison.b_value or 0) == pytest.approx((40.0, 70.0))
     assert comparison.difference == pytest.approx(30.0)
     assert (comparison.a_right, comparison.b_right) == (2, 5)
@@ -77,7 +77,7 @@ def test_failed_samples_are_wrong_in_accuracy_and_skipped_elsewhere() -> None:
     assert share.n == 6
     assert share.difference == pytest.approx(-100 / 3)
     words = compared(distinct(1, tokenizer="whitespace"), a, b)
-    assert (words.n, words.left_out) == (3, 3)
+    assert (words.n, words.skipped) == (3, 3)
 
 
 def test_samples_are_paired_by_id() -> None:
@@ -137,7 +137,7 @@ METRICS: list[Metric] = [accuracy(), distinct(1, tokenizer="whitespace"), SECOND
 def test_exchanging_the_runs_negates_the_difference(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
     a, b = [Sample(d, *side) for d, side, _ in drawn], [Sample(d, *side) for d, _, side in drawn]
     forward, backward, alike = (compared(metric, *sides, draws=30) for sides in ((a, b), (b, a), (a, a)))
-    assert (forward.n, forward.left_out, forward.why) == (backward.n, backward.left_out, backward.why)
+    assert (forward.n, forward.skipped, forward.why) == (backward.n, backward.skipped, backward.why)
     assert (alike.difference, alike.p) == ((0.0, 1.0) if alike.n else (None, None))
     if forward.difference is None:
         assert forward.n == 0

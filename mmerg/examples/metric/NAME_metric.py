@@ -10,7 +10,7 @@ def asks_question(result: Result) -> float:
 
 metric = rate(  # the mean of `asks_question`, x100, over the samples that did not fail; see mmerg/scoring/metric.py
     "NAME",
-    "mark:?|failed:left-out|scale:100",  # the signature: everything that affects the score
+    "mark:?|failed:skipped|scale:100",  # the signature: everything that affects the score
     "a reply",  # what a sample must have to be included
     asks_question,
     ok,
