@@ -127,6 +127,7 @@ def test_clips_that_vanish_during_a_run_fail_their_samples_until_they_are_back(t
         assert "since the run started" not in again.stdout
 
 
+@pytest.mark.slow
 def test_the_same_command_keeps_finished_samples(run: Runner, server: ScriptedOllama) -> None:
     run("limit=2")
     first = server.calls
@@ -174,6 +175,7 @@ def test_a_killed_run_resumes_to_the_results_of_a_whole_one(
     assert [result.comparable() for result in broken.results()] == [result.comparable() for result in whole_run]
 
 
+@pytest.mark.slow
 def test_one_failed_sample_costs_one_sample_and_can_be_retried(corpus: Path, tmp_path: Path) -> None:
     ill = [True]
 

@@ -94,6 +94,7 @@ def test_every_kind_of_fault_is_measured_in_every_form(tmp_path: Path) -> None:
     assert [value["sgrg code"][kind] for kind in BY_CODE] == [1, 1, 1, 1, 0.5]  # the last turn has a single word
 
 
+@pytest.mark.slow
 def test_a_calibrated_auditor_is_used_with_the_same_model_and_prompts_on_another_corpus(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -162,6 +162,7 @@ def test_candidates_are_cached_and_replayed(tmp_path: Path) -> None:
     assert all(result.passes == 3 for result in read_results(Path(whole.run)).values())
 
 
+@pytest.mark.slow
 def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The number is computed from finished runs in the same folder, and is a part of the run's identity."""
     given = ("dataset=demo", "backend=dry", "limit=2", "memory=none", "frames=none", f"runs={tmp_path}")
