@@ -26,7 +26,8 @@ from mmerg.runs.folder import FRAMES
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import events_file, read_events
 from mmerg.runs.trace import Pass, SampleTrace
-from mmerg.systems.schema import build_json_schema, validate_output
+from mmerg.systems.parsing import validate_output
+from mmerg.systems.schema import build_json_schema
 from mmerg.systems.system import Stage, System
 
 AGAIN = "run it again with another runs=…: its calls and frames come from the caches"

@@ -32,7 +32,8 @@ from mmerg.backends.protocol import (
 from mmerg.errors import Failure, ReplyError, SampleError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
-from mmerg.systems.schema import Bounds, build_json_schema, parse_output
+from mmerg.systems.parsing import parse_output
+from mmerg.systems.schema import Bounds, build_json_schema
 
 if TYPE_CHECKING:
     from ollama import ProcessResponse

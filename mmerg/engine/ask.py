@@ -27,7 +27,8 @@ from mmerg.runs.events import Emit
 from mmerg.storage.words import split_ngrams
 from mmerg.systems.audit import Finding, make_audit_class
 from mmerg.systems.instantiate import get_dotted_name
-from mmerg.systems.schema import Bounds, build_json_schema, parse_output, validate_output
+from mmerg.systems.parsing import parse_output, validate_output
+from mmerg.systems.schema import Bounds, build_json_schema
 from mmerg.systems.system import Stage, StageFunction, StageInput, System
 
 # Hints for failures when no repairs are left. {setting}: the full name of the stage's token limit.

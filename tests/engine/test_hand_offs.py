@@ -15,7 +15,8 @@ from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
 from mmerg.runs.result import Result
 from mmerg.runs.trace import SampleTrace
-from mmerg.systems.schema import build_json_schema, parse_output
+from mmerg.systems.parsing import parse_output
+from mmerg.systems.schema import build_json_schema
 from tests.engine.parts import SCENE, merg, to_class_names
 
 LONG = replace(SCENE, history=(*(Turn("Eve", f"Word {n}.") for n in range(1, 6)), *SCENE.history))  # 8 turns

@@ -21,7 +21,8 @@ from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
 from mmerg.systems.build import build_system
 from mmerg.systems.instantiate import import_name, instantiate
-from mmerg.systems.schema import Bounds, parse_output
+from mmerg.systems.parsing import parse_output
+from mmerg.systems.schema import Bounds
 from mmerg.systems.system import StageInput, System
 from tests.engine.parts import ROOT, SCENE
 from tests.engine.test_experiment import Lab

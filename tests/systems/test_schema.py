@@ -22,7 +22,8 @@ from mmerg.errors import ConfigError, Failure, ReplyError
 from mmerg.systems.audit import make_audit_class
 from mmerg.systems.merg import schemas
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
-from mmerg.systems.schema import Bounds, build_json_schema, digest_schema, find_vocabularies, parse_output
+from mmerg.systems.parsing import parse_output
+from mmerg.systems.schema import Bounds, build_json_schema, digest_schema, find_vocabularies
 from mmerg.systems.trace.schemas import Cause
 from tests.engine.parts import STAGES, as_text, audit, merg, to_class_names
 

@@ -19,7 +19,8 @@ from mmerg.systems.audit import make_audit_class
 from mmerg.systems.baselines.schemas import Feedback
 from mmerg.systems.esc.schemas import Proposals
 from mmerg.systems.merg.schemas import Plan
-from mmerg.systems.schema import Bounds, build_json_schema, parse_output, validate_output
+from mmerg.systems.parsing import parse_output, validate_output
+from mmerg.systems.schema import Bounds, build_json_schema
 from mmerg.systems.wire import as_written, wire_names
 from tests.configs import parse_settings
 from tests.engine.parts import STAGES, audit, merg
