@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from mmerg.settings.kinds import (
     PLACE,
@@ -29,7 +29,18 @@ Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Layers = Annotated[int, Field(ge=-1)]  # on a GPU; -1: as many as fit (Ollama), all (embedded)
 
 
-class SamplingSettings(SparseSettings):
+class OptionSettings(SparseSettings):
+    """Options of a call or a server. One that is not set has the default, so null is refused."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_null(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("a value, not null; without the setting, the default is used")
+        return value
+
+
+class SamplingSettings(OptionSettings):
     """Overrides the defaults of `mmerg.backends.protocol.Sampling`. The seed is that of the run."""
 
     num_predict: int | None = None
@@ -43,15 +54,13 @@ class SamplingSettings(SparseSettings):
     frequency_penalty: Number | None = None
     stop: Words | None = None
 
-    @field_validator("*", mode="before")
+    @field_validator("stop", mode="before")
     @classmethod
-    def _given_a_value(cls, value: Any, info: ValidationInfo) -> Any:
-        if value is None:
-            raise ValueError("a value; without the setting, the default is used")
-        return [value] if info.field_name == "stop" and isinstance(value, str) else value
+    def _list_stop(cls, stop: Any) -> Any:
+        return [stop] if isinstance(stop, str) else stop
 
 
-class LoadSettings(SparseSettings):
+class LoadSettings(OptionSettings):
     """How a server loads the model: the options of Ollama and of the embedded backend; a user's adapter may have more.
 
     The bounds are Ollama's (server/sched.go, llm/server.go), which silently replaces a value out of bounds. The run
@@ -71,13 +80,6 @@ class LoadSettings(SparseSettings):
     num_thread: Count | None = None  # 0: the server decides
     gpu_layers: Layers | None = None
     cache_ram: Annotated[int | None, Field(ge=-1)] = None  # -1: without a limit
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _refuse_null(cls, value: Any) -> Any:
-        if value is None:
-            raise ValueError("a value, not null")
-        return value
 
 
 class BackboneSettings(SettingsModel):

@@ -24,7 +24,11 @@ def refused(*settings: str) -> ConfigError:
         ("backend.adapter.model=null", "backend.adapter.model is null", "a text"),
         ("backbone.name=a b", "backbone.name is 'a b'", "letters, digits and . _ + - / : only"),
         ("backbone.load.num_ctx=3", "backbone.load.num_ctx is 3", "greater than or equal to 4"),
-        ("backbone.load.num_ctx=null", "backbone.load.num_ctx is null", "a value, not null"),
+        (
+            "backbone.load.num_ctx=null",
+            "backbone.load.num_ctx is null",
+            "a value, not null; without the setting, the default is used",
+        ),
         ("+backbone.load.num_batch=0", "backbone.load.num_batch is 0", "greater than or equal to 1"),
         ("+backbone.load.num_gpu=-2", "backbone.load.num_gpu is -2", "greater than or equal to -1"),
         ("+backbone.load.main_gpu=-1", "backbone.load.main_gpu is -1", "greater than or equal to 0"),
