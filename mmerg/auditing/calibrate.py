@@ -112,13 +112,13 @@ def choose_check(cases: Sequence[Case], stage: Stage, forms: Collection[Form], s
     if not checks:
         return Check(form=None, why="it cannot be measured on this run")
     best = max(worst, key=lambda form: worst[form].value)
-    good = [form for form, auc in worst.items() if (auc.low or 0) >= LEAST and (auc.high or 0) >= worst[best].value]
+    good = [form for form, auc in worst.items() if auc.low >= LEAST and auc.high >= worst[best].value]
     check = checks[good[0] if good else best]
     why = "" if check.auc.keys() & set(GATES) else "no fault is left to measure it with"
     for kind, auc in check.auc.items():
-        if kind in GATES and (auc.low or 0) < LEAST:
-            why = f"{check.form} has an AUC of {auc.value:.2f} on {kind} faults, with a lower bound of"
-            why += f" {(auc.low or 0):.2f}, under {LEAST}"
+        if kind in GATES and auc.low < LEAST:
+            why = f"{check.form} has an AUC of {auc.value:.2f} on {kind} faults, with a lower bound of {auc.low:.2f},"
+            why += f" under {LEAST}"
     decoys = stage.verdict.decoys if check.form == "comparison" else ()
     return check.model_copy(update={"form": None, "why": why} if why else {"decoys": decoys})
 

@@ -41,7 +41,7 @@ def split_sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tup
 
 
 def measure_auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
-    """The AUC with its interval over dialogues; without an interval if there is only one. None if a side is empty."""
+    """Returns the AUC with its interval over dialogues; None if a side is empty."""
     if not clean or not faulty:
         return None
     dialogues = sorted({dialogue for _, dialogue in (*clean, *faulty)})
@@ -55,13 +55,13 @@ def measure_auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
     np.add.at(wins, np.ix_(rows, columns), above + 0.5 * equal)
     clean_counts, faulty_counts = np.bincount(rows, minlength=n), np.bincount(columns, minlength=n)
     value = float(wins.sum() / (len(clean) * len(faulty)))
-    if n < 2:
-        return Measure(value=value, n=1)
-    draws = np.random.default_rng(seed).multinomial(n, [1 / n] * n, size=DRAWS)
-    pairs = (draws @ clean_counts) * (draws @ faulty_counts)
-    values = np.einsum("di,ij,dj->d", draws, wins, draws, optimize=True)[pairs > 0] / pairs[pairs > 0]
-    tail = compute_tail(n)
-    low, high = map(float, np.quantile(values, [tail, 1 - tail]))
+    low = high = value
+    if n > 1:
+        draws = np.random.default_rng(seed).multinomial(n, [1 / n] * n, size=DRAWS)
+        pairs = (draws @ clean_counts) * (draws @ faulty_counts)
+        values = np.einsum("di,ij,dj->d", draws, wins, draws, optimize=True)[pairs > 0] / pairs[pairs > 0]
+        tail = compute_tail(n)
+        low, high = map(float, np.quantile(values, [tail, 1 - tail]))
     if high - low < 1e-9:
         low, high = wilson(value, float(min(np.count_nonzero(clean_counts), np.count_nonzero(faulty_counts))))
     return Measure(value=value, low=min(low, value), high=max(high, value), n=n)

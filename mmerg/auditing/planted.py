@@ -108,8 +108,7 @@ def compute_checks(
 def _format(measure: Measure | None) -> str:
     if measure is None:
         return NONE
-    interval = f" [{format_number(measure.low)}, {format_number(measure.high)}]" if measure.low is not None else ""
-    return format_number(measure.value) + interval
+    return f"{format_number(measure.value)} [{format_number(measure.low)}, {format_number(measure.high)}]"
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> PlantedFaults | None:

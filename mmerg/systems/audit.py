@@ -42,12 +42,12 @@ class Verdict(Finding):
 
 
 class Measure(Record):
-    """A score with its 95 % interval over `n` dialogues. Low and high are None if there is no interval."""
+    """A score with its 95 % interval over `n` dialogues."""
 
     value: float
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
+    low: float
+    high: float
+    n: int
 
 
 class Check(Record):

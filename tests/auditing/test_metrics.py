@@ -43,8 +43,6 @@ def test_auc_is_unbiased_and_its_interval_covers_the_true_value() -> None:
         clean, faulty = ((shared + dice.normal(size=len(shared))) / sqrt(2) for _ in range(2))
         found = measure_auc(outputs(clean + lift, per_dialogue), outputs(faulty, per_dialogue), seed)
         assert found
-        assert found.low is not None
-        assert found.high is not None
         values.append(found.value)
         covered += found.low <= (1 + erf(lift / 2)) / 2 <= found.high
     assert np.mean(values) == pytest.approx((1 + erf(lift / 2)) / 2, abs=0.02)
@@ -60,6 +58,9 @@ def test_a_perfect_auc_has_an_interval_and_ties_give_one_half() -> None:
     assert tied
     assert tied.value == 0.5
     assert measure_auc(high, []) is None
+    single = measure_auc([(1.0, "d")], [(0.0, "d")])
+    assert single
+    assert single.low == pytest.approx(0.207, abs=1e-3)  # Wilson's of 1 of 1
 
 
 def test_evidence_is_the_log_likelihood_ratio() -> None:
@@ -174,10 +175,11 @@ def test_a_check_that_cannot_be_read_is_never_a_pass() -> None:
 
 def test_the_worth_of_a_loop_follows_from_its_shares() -> None:
     values = {"wrong forecasts": 0.5, "sensitivity": 0.8, "specificity": 0.9, "mended": 0.3, "spoiled": 0.3}
-    shares = {name: Measure(value=value, n=40) for name, value in values.items()}
+    shares = {name: Measure(value=value, low=0, high=1, n=40) for name, value in values.items()}
     description = Worth(shares=shares, observed=7.5, tokens=2000).describe()
     assert "+10.50 forecasts of a hundred, observed +7.50, +0.0525 per thousand tokens" in description
-    chance = Check(sensitivity={WRONG: Measure(value=0.1, n=20)}, specificity=Measure(value=0.9, n=20))
+    caught, kept = (Measure(value=value, low=0, high=1, n=20) for value in (0.1, 0.9))
+    chance = Check(sensitivity={WRONG: caught}, specificity=kept)
     assert "+0.00 forecasts of a hundred, +0.0000 per" in Worth(shares=shares, observed=0, tokens=2000).describe(chance)
     del shares["mended"]
     description = Worth(shares=shares, observed=0, tokens=2000).describe()
