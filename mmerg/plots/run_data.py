@@ -75,11 +75,10 @@ def describe_runs(runs: Sequence[RunData]) -> str:
 
 
 def _describe_protocol(run: RunData) -> str:
-    """The protocol of a run; "n=3 of 5" if only 3 of its 5 samples are finished."""
+    """Describes the protocol of a run, and how many of its samples are finished unless all are."""
     protocol, finished = run.ref.manifest.protocol, len(run.results)
-    if finished == protocol.samples:
-        return protocol.description
-    return protocol.description.replace(f", n={protocol.samples}", f", n={finished} of {protocol.samples}")
+    unfinished = f", {finished} of {protocol.samples} finished" if finished != protocol.samples else ""
+    return protocol.description + unfinished
 
 
 def describe_scores(runs: Sequence[RunData]) -> str:

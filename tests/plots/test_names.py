@@ -67,5 +67,5 @@ def test_captions_name_the_runs_and_their_number_of_finished_samples(tmp_path: P
         for name, samples in (("big", 1), ("small", 5))
     )
     assert describe_runs([whole]) == "demo test · targets=last emotions=all, n=1 · merg · big"
-    protocols = "targets=last emotions=all, n=1; targets=last emotions=all, n=1 of 5"
+    protocols = "targets=last emotions=all, n=1; targets=last emotions=all, n=5, 1 of 5 finished"
     assert describe_runs([whole, part]) == f"demo test · {protocols} · merg · big; small"
