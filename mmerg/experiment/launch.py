@@ -42,13 +42,12 @@ def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iter
 
 def _select_started(repeats: Sequence[Plan], out: Console) -> list[Plan]:
     """The repeats that have a run to retry. Raises ConfigError if none has."""
-    started = [plan for plan in repeats if not is_new(plan.path)]
-    if not started:
+    new = {plan.seed for plan in repeats if is_new(plan.path)}
+    if len(new) == len(repeats):
         refuse_new(repeats[0].settings, repeats[0].identity, repeats[0].run)
-    for plan in repeats:
-        if is_new(plan.path):
-            out.print(f"there is no run with seed {plan.seed} yet, so nothing of it to retry")
-    return started
+    for seed in sorted(new):
+        out.print(f"there is no run with seed {seed} yet, so nothing of it to retry")
+    return [plan for plan in repeats if plan.seed not in new]
 
 
 def run_plan(plan: Plan, out: Console, brief: bool = False) -> RunOutcome:
