@@ -59,7 +59,7 @@ class Folder(Generic[Line]):
         self.path = path
         self.results: Results[Line] = results or Results(record)
         self._manifest = manifest
-        self._file = path / file
+        self._file, self._record = path / file, record
         self._folders = [path / name for name in folders]
         self._guard = threading.Lock()
         self._opened, self._writer = ExitStack(), ExitStack()
@@ -122,7 +122,7 @@ class Folder(Generic[Line]):
         start = start.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         manifest = manifest.with_digest().model_copy(update={"sessions": (*manifest.sessions, start)})
         write_record(file, manifest, durable=True)
-        self.results, _ = _read(self.path, self._file, self.results, manifest.identity)
+        self.results, _ = _read(self._file, self._record, manifest.identity, self.results)
         if self.results.matches_file and self._file.exists():
             self._open()
         else:
@@ -208,7 +208,7 @@ def read_results(path: Path) -> Results[Result]:
 def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
     """The records of any folder with a manifest; see `read_results`."""
     manifest = read_any_manifest(path)
-    results, names = _read(path, path / file, Results(record), manifest.identity)
+    results, names = _read(path / file, record, manifest.identity)
     if manifest.records is None:
         return results
     what = ""
@@ -228,17 +228,19 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
 
 def read_partial_results(path: Path, manifest: Manifest) -> Results[Result]:
     """The results of a run that may be unfinished. Samples in `without_events` run again at the next start."""
-    return _read(path, path / RESULTS, Results(Result), manifest.identity)[0]
+    return _read(path / RESULTS, Result, manifest.identity)[0]
 
 
-def _read(path: Path, file: Path, before: Results[Line], identity: Mapping[str, str]) -> tuple[Results[Line], set[str]]:
-    """The records, and the names of the files with events. Returns the records `before` if `file` has not changed since
-    they were read."""
+def _read(
+    file: Path, record: type[Line], identity: Mapping[str, str], before: Results[Line] | None = None
+) -> tuple[Results[Line], set[str]]:
+    """Returns the records, and the names of the files with events. Reads `file` only if it differs from `before`."""
     status = file.stat() if file.exists() else None
     state = (status.st_ino, status.st_size, status.st_mtime_ns) if status else None
-    results = before if state and before.state == state else read_lines(file, before.record, identity)
+    results = before if before and state and before.state == state else read_lines(file, record, identity)
     results.state = state
-    names = set(os.listdir(path / SAMPLES)) if (path / SAMPLES).is_dir() else set()  # noqa: PTH208 - of 100,000 files
+    events = file.parent / SAMPLES
+    names = set(os.listdir(events)) if events.is_dir() else set()  # noqa: PTH208 - of 100,000 files
     results.without_events = {sample for sample in results if file_name(sample) not in names}
     return results, names
 
