@@ -1,1 +1,1 @@
-"""Measures an auditor: plants faults in the outputs of a finished run, and lets the run's own auditor judge them."""
+"""The measurement of an auditor, which judges faults planted in the outputs of a finished run."""

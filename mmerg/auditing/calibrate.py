@@ -1,4 +1,4 @@
-"""Chooses the form and threshold of each check. One half of the dialogues fits them, and the other gives the scores."""
+"""The form and threshold of each check. One half of the dialogues fits them, and the other gives the scores."""
 
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,18 +27,11 @@ GATES = (FOREIGN, WRONG)  # kinds of faults; those that the run lacks do not cou
 
 
 class AuditorMeasure(Record):
-    """The checks of all stages together, measured on the held-out half.
+    """The checks of all stages together, measured on the held-out half."""
 
-    Attributes:
-        passed: the share of clean passes, without those known to have a wrong forecast, whose checks all passed.
-        blamed: the share of planted faults whose stage is the earliest that failed. Faults in a stage after a wrong
-            forecast are excluded.
-        chance: the mean share of clean passes that blame the stage of a fault.
-    """
-
-    passed: Measure
-    blamed: Measure
-    chance: float
+    passed: Measure  # share of clean passes, without known wrong forecasts, whose checks all passed
+    blamed: Measure  # share of planted faults, without those after a wrong forecast, whose stage is the first to fail
+    chance: float  # mean share of clean passes that blame the stage of a fault
 
     @property
     def f1(self) -> float:
@@ -130,13 +123,13 @@ def measure_auditor(cases: Sequence[Case], checks: Mapping[str, Check], seed: in
     unchanged = {(case.sample, case.stage): case for case in held_out if not case.fault}
 
     def passes(case: Case) -> bool | None:
-        """True if the stage's check passes, or there is none; None if it cannot be read."""
+        """Returns True if the stage's check passes, or there is none; None if it cannot be read."""
         check = checks[case.stage]
         score = case.scores.get(check.form, inf) if check.form else inf
         return None if score is None else score >= check.threshold
 
     def find_blamed(sample: str, planted: Case | None = None) -> str | None:
-        """The earliest stage whose check fails, with one output replaced by the planted fault."""
+        """Returns the earliest stage whose check fails, with one output replaced by the planted fault."""
         for stage in checks:
             case = planted if planted and planted.stage == stage else unchanged.get((sample, stage))
             if case and passes(case) is False:
@@ -165,8 +158,8 @@ def measure_auditor(cases: Sequence[Case], checks: Mapping[str, Check], seed: in
 
 
 def _pool_scores(cases: Sequence[Case], stage: str, form: Form) -> tuple[Scored, Scored]:
-    """The scores of the run's own outputs that are not known to be wrong, and those of all faulty outputs except hot
-    samples and human turns."""
+    """Returns the scores of the run's own outputs that are not known to be wrong, and those of all faulty outputs
+    except hot samples and human turns."""
     cases = [case for case in cases if case.stage == stage and case.fault not in (HOT, HUMAN)]
     clean = [case for case in cases if not case.fault and case.right is not False]
     faulty = [case for case in cases if case.fault or case.right is False]

@@ -1,4 +1,4 @@
-"""Makes the cases that measure an auditor: outputs of first passes, unchanged and with faults of several kinds.
+"""The cases that measure an auditor: outputs of first passes, unchanged and with faults of several kinds.
 
 foreign: another dialogue's output, which has nothing to do with the scene.
 wrong: a forecast of the run itself that the gold label contradicts. Nothing is planted.
@@ -46,37 +46,30 @@ T = TypeVar("T")
 
 
 class Case(Record):
-    """One output of a stage, and the scores of its checks.
-
-    fault: its kind; "" for the run's unchanged output; "human" for a human turn, which is clean. right: the unchanged
-    forecast is the gold label; None if unknown. scores: by form of the check; None if the check cannot be read.
-    """
+    """One output of a stage, and the scores of its checks."""
 
     sample: str
     dialogue: str
     stage: str
-    fault: str = ""
-    right: bool | None = None
-    scores: dict[Form, float | None]
+    fault: str = ""  # its kind; "" for the run's unchanged output; "human" for a human turn, which is clean
+    right: bool | None = None  # the unchanged forecast is the gold label; None if unknown
+    scores: dict[Form, float | None]  # by form of the check; None if the check cannot be read
 
 
 class SampleAudit(Verdicts):
-    """The audit of a sample: its cases, or the failure of a call."""
-
     cases: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True)
 class Auditing:
-    """Audits the samples of a run. forms: those of each stage's check to measure, by stage name. kinds: the faults to
-    plant. seed: decides the faults."""
+    """An audit of the samples of a run."""
 
     passes: FirstPasses
     results: Mapping[str, Result]
     stages: Collection[Stage]
-    forms: Mapping[str, Collection[Form]]
-    kinds: Collection[str]
-    seed: int
+    forms: Mapping[str, Collection[Form]]  # to measure, by stage name
+    kinds: Collection[str]  # of faults to plant
+    seed: int  # decides the faults
     prompts: Prompts
     sampling: Sampling
 
@@ -93,7 +86,7 @@ class Auditing:
         return SampleAudit.model_validate(run_attempt(first.started, decide, emit)[0])
 
     def _make_cases(self, state: State, result: Result, ask: Asker) -> Iterator[Case]:
-        """The cases of a sample, stage by stage. Raises SampleError if a call fails."""
+        """Yields the cases of a sample, stage by stage. Raises SampleError if a call fails."""
         sample, system = state.scene.id, self.prompts.system
         forecast = state.get_text(system.result.get("emotion", ""))
         right = forecast == result.gold_emotion if result.gold_emotion else None
@@ -108,7 +101,7 @@ class Auditing:
                 yield Case.model_validate({**fields, "fault": kind, "scores": scores})
 
     def _make_faults(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output]]:
-        """The kinds and outputs of the faults of a stage. Skips those that the model cannot generate."""
+        """Yields the kinds and outputs of the faults of a stage. Skips those that the model cannot generate."""
         if FOREIGN in self.kinds and (foreign := self.passes.draw_foreign(state, stage, self.seed)):
             yield FOREIGN, foreign
         for kind, changed_stage, changed_state in self._change_inputs(state, stage):
@@ -124,7 +117,7 @@ class Auditing:
                     yield kind, output.model_copy(update={field: text}) if isinstance(output, BaseModel) else text
 
     def _change_inputs(self, state: State, stage: Stage) -> Iterator[tuple[str, Stage, State]]:
-        """The kinds of faults that the model generates, with the stage and the state that it gets for them."""
+        """Yields the kinds of faults that the model generates, with the stage and the state that it gets for them."""
         system, before, scene = self.prompts.system, state.before(stage.gives), state.scene
         labels = [label for label in scene.labels if label != state.get_text(system.result.get("emotion", ""))]
         if FLIPPED in self.kinds and stage.gives == system.result_symbol("emotion") and labels:
@@ -137,8 +130,7 @@ class Auditing:
             yield ROLES, stage, replace(before, scene=replace(scene, responder=others[-1]))
 
     def _score(self, state: State, stages: Collection[Stage], ask: Asker) -> dict[str, dict[Form, float | None]]:
-        """Scores by stage and form. A finding has the score 1 if the check passes, else -1. One call gives all
-        findings, as in a run."""
+        """Returns scores by stage and form; of a finding, 1 if the check passes, else -1. One call gives them all."""
         auditor = self.prompts.system.auditor
         assert auditor is not None
         forms = ask.make_forms(auditor, state, 0)
@@ -157,7 +149,7 @@ class Auditing:
 
 
 def _call_or_none(work: Callable[[], T]) -> T | None:
-    """The result of `work`; None if the model gives no valid output. Raises SampleError if a call fails."""
+    """Returns the result of `work`; None if the model gives no valid output. Raises SampleError if a call fails."""
     try:
         return work()
     except SampleError as error:

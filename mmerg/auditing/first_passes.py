@@ -1,4 +1,4 @@
-"""Reads the first passes of a finished run, and draws outputs of other dialogues for faults in them.
+"""The first passes of a finished run, and outputs of other dialogues for faults in them.
 
 Every finished sample has a pass 0, which no audit has changed. The selected pass would be biased, as the auditor ranked
 it first.
@@ -35,13 +35,12 @@ AGAIN = "run it again with another runs=…: its calls and frames come from the 
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What the agents saw and gave in the first pass of a sample. state: after the pass, without images. images: the
-    hashes of those sent. source_outputs: by symbol."""
+    """The inputs and outputs of the agents in the first pass of a sample."""
 
     started: events.SampleStarted
-    state: State
-    images: tuple[str, ...]
-    source_outputs: Mapping[str, SourceOutput]
+    state: State  # after the pass, without images
+    images: tuple[str, ...]  # hashes of those sent
+    source_outputs: Mapping[str, SourceOutput]  # by symbol
 
 
 class FirstPasses:
@@ -60,7 +59,7 @@ class FirstPasses:
 
     def draw_foreign(self, state: State, stage: Stage, seed: int) -> Output | None:
         """Draws an output of `stage` from another dialogue. It differs from that in `state`; if it gives the emotion of
-        `system.result`, its emotion differs. None if there is no such output."""
+        `system.result`, its emotion differs. Returns None if there is no such output."""
         path = self.system.result["emotion"] if self.system.result_symbol("emotion") == stage.gives else stage.gives
         sample = state.scene.id
         excluded = {self.dialogues.get(sample), *self.decoys}
@@ -101,7 +100,7 @@ class FirstPasses:
         return FirstPass(trace.started, state, sent, source_outputs)
 
     def _add_output(self, state: State, stage: Stage, output: object) -> State:
-        """The state with the output of `stage`, of which it keeps only the requested fields."""
+        """Returns the state with the output of `stage`, of which it keeps only the requested fields."""
         if stage.output is None or not isinstance(output, dict):
             return state.with_output(stage.gives, str(output))
         bounds = get_bounds(self.system, stage, state)
@@ -111,7 +110,7 @@ class FirstPasses:
 
 
 def find_dialogues(run: Path, results: Results[Result]) -> dict[str, str]:
-    """The dialogue of each sample with a reply and events. Raises RunError if there are fewer than two dialogues."""
+    """Finds the dialogue of each sample with a reply and events. Raises RunError if there are under two dialogues."""
     usable = (result for result in results.values() if result.ok and result.id not in results.without_events)
     dialogues = {result.id: result.dialogue or result.id for result in usable}
     if len(set(dialogues.values())) < 2:

@@ -1,5 +1,5 @@
-"""Calibrates emotions that are read from label probabilities. A finished run on another split gives the model's mean
-score and the frequency of each label."""
+"""The calibration of emotions that are read from label probabilities. A finished run on another split gives the model's
+mean score and the frequency of each label."""
 
 from collections import Counter
 from pathlib import Path

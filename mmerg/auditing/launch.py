@@ -1,4 +1,4 @@
-"""Measures the checks of a finished run, from its folder to an exit code; `mmerg/audit.py` is the command.
+"""The measurement of a finished run's checks, from its folder to an exit code; `mmerg/audit.py` is the command.
 
 Steps: the run's settings and system, its finished samples, the hosts, samples in parallel, scores.
 """
@@ -54,9 +54,9 @@ def launch(
     hosts: Sequence[str] = (),
     calibrate: Path | None = None,
 ) -> int:
-    """Measures the checks of a run on `n` samples, drawn with the seed, and writes the scores to the run folder. With
-    `calibrate`, also writes the chosen auditor to that file. hosts: replace those of the run. Returns 0, or 1 if calls
-    failed for some samples. Raises MmergError if the run, an option or the server cannot be used."""
+    """Measures the checks of a run on `n` samples, drawn with the seed, and writes the scores to the run folder, and
+    the chosen auditor to `calibrate`. hosts: replace those of the run. Returns 0, or 1 if calls failed for some
+    samples. Raises MmergError if the run, an option or the server cannot be used."""
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)
@@ -134,7 +134,6 @@ def launch(
 
 
 def _audit_samples(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console) -> list[SampleAudit]:
-    """Audits several samples, in parallel in the slots of the pool."""
     progress = Progress(out, len(samples), kept=0)
     audits: list[SampleAudit] = []
 
@@ -150,7 +149,7 @@ def _audit_samples(auditing: Auditing, samples: Sequence[str], pool: Pool, out: 
 
 
 def _plan_findings(settings: RunSettings) -> Prompts:
-    """The prompts of the system in which every check is a finding of the auditor, whatever forms the run had."""
+    """Builds the prompts of the system in which every check is a finding of the auditor, whatever forms the run had."""
     prompts = plan_prompts(settings.model_copy(update={"auditor": None}))
     system = prompts.system
     stages = tuple(
@@ -161,13 +160,13 @@ def _plan_findings(settings: RunSettings) -> Prompts:
 
 
 def _choose_decoys(samples: Sequence[str], dialogues: Mapping[str, str]) -> set[str]:
-    """The last dialogues in the shuffled order of samples; none if too few others would remain."""
+    """Chooses the last dialogues in the shuffled order of samples; none if too few others would remain."""
     names = list(dict.fromkeys(dialogues[sample] for sample in samples))
     return set(names[-DECOYS:]) if len(names) >= 2 * DECOYS else set()
 
 
 def _select_supported(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
-    """The forms that the server supports, the cheapest first. Prints those whose log-probabilities it lacks."""
+    """Selects the forms that the server supports, the cheapest first. Prints those whose log-probabilities it lacks."""
     with pool.lease() as backend:
         likelihood = probes.check_likelihood(backend)
         logprobs = probes.check_logprobs(backend)
@@ -180,7 +179,6 @@ def _select_supported(forms: Sequence[Form], pool: Pool, out: Console) -> list[F
 
 
 def _find_possible_forms(prompts: Prompts, stage: Stage, forms: Sequence[Form]) -> list[Form]:
-    """The forms that a stage's check can have."""
     auditor = prompts.system.auditor
     has_findings = auditor is not None and prompts.has_template(f"{auditor.name}.j2")
     possible = [form for form in forms if not find_form_problem(prompts.system, stage, form)]
@@ -188,8 +186,8 @@ def _find_possible_forms(prompts: Prompts, stage: Stage, forms: Sequence[Form]) 
 
 
 def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:
-    """The settings of the run as it was last started, but with the reply cache on, as that has the run's audits. hosts:
-    replace those of the run, if given. Raises RunError if the settings are of another version."""
+    """Returns the settings of the run as it was last started, but with the reply cache on, as that has the run's
+    audits. hosts: replace those of the run, if given. Raises RunError if the settings are of another version."""
     how = manifest.sessions[-1].how if manifest.sessions else {}
     try:
         settings = RunSettings.model_validate(replace_runtime_settings(manifest.settings, how))
@@ -204,7 +202,7 @@ def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -
 
 
 def _find_auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
-    """The stage that audits. Raises RunError if no stage checks others, or templates or classes have changed since."""
+    """Finds the stage that audits. Raises RunError if no stage checks others, or templates or classes have changed."""
     system, auditor = prompts.system, prompts.system.auditor
     if auditor is None or manifest.setting("system.auditor.output"):
         why_not = f"{auditor.name} gives feedback and checks no stage" if auditor else "it has no auditor"

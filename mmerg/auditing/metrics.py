@@ -1,4 +1,4 @@
-"""Measures how well scores separate clean from faulty outputs.
+"""Metrics of how well scores separate clean from faulty outputs.
 
 AUC is the share of pairs of a clean and a faulty output in which the clean one has the higher score; a tie counts half.
 Intervals are from a bootstrap over dialogues or, if all draws are equal, from Wilson's method for that many dialogues.
@@ -23,13 +23,13 @@ Scored = list[tuple[float, str]]  # each output's score and dialogue
 
 
 def collect_scores(cases: Iterable[Case], form: Form, unread: float) -> Scored:
-    """The scores of the cases that have this form. unread: the score of a check that cannot be read."""
+    """Collects the scores of the cases that have this form. unread: the score of a check that cannot be read."""
     scores = [(case.scores[form], case.dialogue) for case in cases if form in case.scores]
     return [(unread if score is None else score, dialogue) for score, dialogue in scores]
 
 
 def split_sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tuple[Scored, Scored]:
-    """The scores of a stage's clean outputs, and those of its faulty outputs of a kind."""
+    """Returns the scores of a stage's clean outputs, and those of its faulty outputs of a kind."""
     cases = [case for case in cases if case.stage == stage]
     clean = [case for case in cases if not case.fault]
     faulty = [case for case in cases if case.fault == kind]
@@ -41,7 +41,7 @@ def split_sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tup
 
 
 def measure_auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
-    """Returns the AUC with its interval over dialogues; None if a side is empty."""
+    """Measures the AUC with its interval over dialogues; None if a side is empty."""
     if not clean or not faulty:
         return None
     dialogues = sorted({dialogue for _, dialogue in (*clean, *faulty)})
@@ -68,13 +68,12 @@ def measure_auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
 
 
 def fit_threshold(clean: Scored) -> float:
-    """The score from which outputs pass, so that at least `SPECIFICITY` of the clean ones do."""
+    """Fits the score from which outputs pass, so that at least `SPECIFICITY` of the clean ones do."""
     return float(np.quantile([score for score, _ in clean], 1 - SPECIFICITY, method="lower"))
 
 
 def measure_share(cases: Iterable[tuple[bool, str]]) -> Measure | None:
-    """The share of cases that hold, with Wilson's interval for that many dialogues; None without cases. cases: each
-    with its dialogue."""
+    """Measures the share of `cases` that hold, with Wilson's interval for their number of dialogues; None if empty."""
     cases = list(cases)
     if not cases:
         return None
@@ -102,9 +101,8 @@ def fit_evidence(clean: Floats, faulty: Floats) -> tuple[float, float]:
 
 
 def calibration_error(evidence: Floats, clean: Mask) -> float:
-    """The expected calibration error: |share of clean outputs − mean probability of clean|, over bins of that
-    probability, with equal weights of both sides. evidence: log-likelihood ratios, shape [outputs]; clean: the truth,
-    of the same shape."""
+    """Computes the expected calibration error: |share of clean outputs − mean probability of clean|, over bins of that
+    probability, with equal weights of both sides. evidence: log-likelihood ratios; clean: the truth; both [outputs]."""
     probability = 1 / (1 + np.exp(-evidence))
     weight = np.where(clean, 1 / max(clean.sum(), 1), 1 / max((~clean).sum(), 1))
     bins = np.minimum((probability * BINS).astype(int), BINS - 1)

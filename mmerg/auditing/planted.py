@@ -20,26 +20,23 @@ PLANTED = "planted.json"
 
 
 class PlantedFaults(Record):
-    """What `mmerg audit` measured. aucs: by "stage form" and kind of fault, over all dialogues. checks: by "stage
-    form", with threshold and scores from the two halves of the dialogues. wholes: by form, the checks of all stages
-    together. failed: the number of samples on which a call failed; nothing else includes them. identity, results: the
-    state of the run (see `Scores`)."""
+    """The results of `mmerg audit`."""
 
     run: str
     auditor: str
     seed: int
-    failed: int
-    aucs: dict[str, dict[str, Measure]]
-    checks: dict[str, Check]
-    wholes: dict[str, AuditorMeasure]
+    failed: int  # samples on which a call failed; nothing else includes them
+    aucs: dict[str, dict[str, Measure]]  # by "stage form" and kind of fault, over all dialogues
+    checks: dict[str, Check]  # by "stage form", from the two halves of the dialogues
+    wholes: dict[str, AuditorMeasure]  # by form: the checks of all stages together
     worth: Worth
     cases: tuple[Case, ...]
-    identity: dict[str, str]
+    identity: dict[str, str]  # with `results` the state of the run: see `Scores`
     results: str
 
     @property
     def summary(self) -> str:
-        """How many outputs were checked, and how many are missing; without a full stop at the end."""
+        """The number of checked outputs, and how many are missing; without a full stop at the end."""
         samples, unchanged = len({case.sample for case in self.cases}), sum(not case.fault for case in self.cases)
         unread = sum(None in case.scores.values() for case in self.cases)
         planted = len(self.cases) - unchanged
@@ -48,8 +45,8 @@ class PlantedFaults(Record):
         return f"{checked}; {unread} of them have a check that cannot be read{failed}"
 
     def tables(self) -> Iterator[Table]:
-        """Yields AUC and sensitivity by kind of fault, with faults of replies in separate tables; then the checks of
-        all stages together."""
+        """Yields tables of AUC and sensitivity by kind of fault, faults of replies apart; then of all checks
+        together."""
         of_replies = [kind for kind in KINDS if kind == ROLES or kind in BY_CODE]
         for kinds in ([kind for kind in KINDS if kind not in of_replies], of_replies):
             columns = [kind for kind in kinds if any(kind in row for row in self.aucs.values())]
@@ -77,7 +74,7 @@ Forms = Mapping[str, Sequence[Form]]  # by stage
 
 
 def compute_aucs(cases: Sequence[Case], forms: Forms, seed: int) -> dict[str, dict[str, Measure]]:
-    """The AUC of each form of a stage's check, by kind of fault. Forms and kinds without an AUC are omitted."""
+    """Computes the AUC of each form of a stage's check, by kind of fault. Omits forms and kinds without an AUC."""
     rows: dict[str, dict[str, Measure]] = {}
     for stage, stage_forms in forms.items():
         for form in stage_forms:
@@ -90,7 +87,7 @@ def compute_aucs(cases: Sequence[Case], forms: Forms, seed: int) -> dict[str, di
 def compute_checks(
     cases: Sequence[Case], forms: Forms, seed: int
 ) -> tuple[dict[str, Check], dict[str, AuditorMeasure]]:
-    """The measured checks by "stage form"; and by form, the checks of all stages that can have it, together."""
+    """Measures the checks by "stage form"; and by form, the checks of all stages that can have it, together."""
     by_form: dict[Form, dict[str, Check]] = {}
     checks: dict[str, Check] = {}
     for stage, stage_forms in forms.items():
@@ -112,8 +109,8 @@ def _format(measure: Measure | None) -> str:
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> PlantedFaults | None:
-    """Reads what was measured on the run in folder `run`; None if there is nothing. Raises RunError if the file cannot
-    be read, or the run has changed since."""
+    """Reads what was measured on a run; None if there is nothing. Raises RunError if the file cannot be read, or the
+    run has changed since."""
     file, again = run / PLANTED, f"mmerg audit {run}"
     try:
         planted = read_record(file, PlantedFaults)

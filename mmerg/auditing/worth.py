@@ -21,16 +21,14 @@ PARTS = {"wrong forecasts": "π", "sensitivity": "s", "specificity": "p", "mende
 
 
 class Worth(Record):
-    """The worth of a run's audit loop. shares: those of `PARTS` for which the run has passes. observed: how many of a
-    hundred forecasts became right, minus those that became wrong, from the first to the selected pass. tokens: those of
-    audits and reruns, per sample."""
+    """The worth of a run's audit loop."""
 
-    shares: dict[str, Measure]
-    observed: float
-    tokens: float
+    shares: dict[str, Measure]  # those of `PARTS` for which the run has passes
+    observed: float  # of a hundred forecasts, from the first to the selected pass: became right, minus became wrong
+    tokens: float  # of audits and reruns, per sample
 
     def describe(self, check: Check | None = None) -> str:
-        """A summary on one line. check: a check of the forecast that replaces the run's audits."""
+        """Describes the worth on one line. check: a check of the forecast that replaces the run's audits."""
         shares = dict(self.shares)
         if check and check.specificity and "wrong" in check.sensitivity:
             shares |= {"sensitivity": check.sensitivity["wrong"], "specificity": check.specificity}
@@ -46,8 +44,7 @@ class Worth(Record):
 
 
 def measure_worth(run: Path, results: Iterable[Result], path: str) -> Worth:
-    """Measures the worth on samples with a gold label. path: that of the forecast in a system's outputs, such as
-    "e.emotion"."""
+    """Measures the worth on samples with a gold label. path: that of the forecast in outputs, such as "e.emotion"."""
     symbol = path.partition(".")[0]
     cases: dict[str, list[tuple[bool, str]]] = {name: [] for name in PARTS}
     changes, tokens = list[float](), list[int]()
@@ -73,7 +70,7 @@ def measure_worth(run: Path, results: Iterable[Result], path: str) -> Worth:
 
 
 def _count_loop_tokens(trace: SampleTrace) -> int:
-    """The tokens of all calls except those of the first pass's stages."""
+    """Counts the tokens of all calls except those of the first pass's stages."""
     stages = {output.stage for pass_ in trace.passes.values() for output in pass_.outputs.values()}
     replies = [call.event.reply for call in trace.calls if call.event.t or call.event.stage not in stages]
     return sum(reply.prompt_tokens + reply.response_tokens for reply in replies)

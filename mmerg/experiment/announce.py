@@ -1,4 +1,4 @@
-"""Prints what a run does before its first call, and its results after the last one."""
+"""The output of a run before its first call, and after its last one."""
 
 from collections.abc import Collection, Iterator
 
@@ -15,8 +15,7 @@ from mmerg.runs.result import Result
 
 
 def announce(out: Console, plan: Plan, scope: str, engine: Engine) -> None:
-    """Prints the corpus, the protocol, the engine, and which inputs the agents lack. scope: describes the samples to
-    run; "" for all selected ones."""
+    """Prints the corpus, the protocol, the engine, and the inputs that agents lack. scope: the samples; "" for all."""
     samples = plan.samples
     of_shard = f" of shard {plan.folder.shard}" if plan.folder.shard else ""
     scope = scope or f"{len(samples.wanted)} selected{of_shard}"

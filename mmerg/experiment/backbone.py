@@ -40,15 +40,13 @@ class BackbonePlan:
 
     @property
     def name(self) -> str:
-        """The name in tables."""
         return DRY if self.dry else self.model.name
 
     def sampling(self, seed: int) -> Sampling:
         return Sampling(seed=seed).override(self.model.sampling.plain())
 
     def pool(self, patience: float = PATIENCE) -> Pool:
-        """The hosts with the reply cache. Makes no call. patience: how many seconds a call waits while all hosts are
-        down."""
+        """Builds the pool of hosts with the reply cache. patience: seconds that a call waits if all hosts are down."""
         hosts = []
         for address in check_hosts(self.server, self.model):
             adapter = make(self.server.adapter, host=address)
@@ -56,14 +54,8 @@ class BackbonePlan:
         return Pool(hosts, self.server.revive_after, patience, attempts=self.server.attempts)
 
     def open(self, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
-        """The hosts and their engine. If no host answers and cache=read, the pool consists of the cache alone.
-
-        Args:
-            known: the engine whose replies the cache then gives; None to look it up in the cache.
-            patience: how many seconds a call waits while all hosts are down.
-
-        Raises CallError if no host can be used.
-        """
+        """Returns the hosts and their engine. If no host answers and cache=read, the pool consists of the cache alone.
+        known: the engine of its replies; None to look it up in the cache. Raises CallError if no host can be used."""
         pool = self.pool(patience)
         try:
             return pool, pool.describe()
@@ -81,8 +73,8 @@ class BackbonePlan:
         return self.model.concurrency
 
     def measure_memory(self) -> MemoryUsage | None:
-        """The memory that the model takes on the first Ollama host that has it loaded. For the embedded backend, this
-        is the peak memory of this process. None for other backends."""
+        """Measures the memory of the model on the first Ollama host that has it loaded, or, for the embedded backend,
+        the peak memory of this process. Returns None for other backends."""
         from mmerg.backends.ollama_host import OllamaHost
 
         if self.server.name == "embedded":
@@ -100,8 +92,7 @@ class BackbonePlan:
 
 
 def check_hosts(server: BackendSettings, model: BackboneSettings) -> tuple[str, ...]:
-    """The addresses of the hosts, or the names of the workers in this process. Raises ConfigError if hosts are set for
-    the embedded backend."""
+    """Returns the names of the hosts or workers. Raises ConfigError if hosts are set for the embedded backend."""
     if server.name == "embedded" and server.hosts != model.workers:
         what = "backend.hosts has no effect on the embedded backend: its model runs in this process"
         hint = "to use a server, add backend=ollama (dataset=demo alone chooses the embedded backend); "

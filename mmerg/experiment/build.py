@@ -1,4 +1,4 @@
-"""Builds the parts of a run from their settings. Only this module instantiates a `_target_`."""
+"""The parts of a run, built from their settings. Only this module instantiates a `_target_`."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -28,15 +28,15 @@ def load_corpus(dataset: DatasetSettings) -> Corpus:
 def build_prompts(
     system: SystemSettings, supplied: Collection[str], seen_by: FramesSeenBy, emotion_of: EmotionOf
 ) -> Prompts:
-    """The system with its templates. supplied: symbols of sources. Raises ConfigError if it is invalid."""
+    """Builds the system with its templates. supplied: symbols of sources. Raises ConfigError if it is invalid."""
     return Prompts(build_system(system, sources=supplied).with_frames_shown_to(seen_by), emotion_of)
 
 
 def build_keyframe_sampler(
     settings: FramesSettings, system: System, cache_dir: Path, samples: Sequence[Sample] = ()
 ) -> KeyframeSampler:
-    """The sampler of keyframes. It decodes a file with clips of several `samples` once, and opens no clip that no agent
-    sees."""
+    """Builds the sampler of keyframes. It decodes a file with clips of several `samples` once, and opens no clip that
+    no agent sees."""
     frames = settings if system.sees("V") else settings.model_copy(update={"last_turns": 0})
     prefetcher = ClipPrefetcher(
         group_clips_by_file(samples, frames.last_turns), snapshot_clips(samples, frames.last_turns)

@@ -1,4 +1,4 @@
-"""Computes how many candidates of best_of_n cost as many tokens as another system, from finished runs with the same
+"""The number of candidates of best_of_n that cost as many tokens as another system, from finished runs with the same
 settings.
 
 settings, note = with_equal_tokens(settings, plan)
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]) -> tuple[RunSettings, str]:
-    """The settings with the number of candidates, and a note that says how it was computed. plan: makes the plan of a
+    """Returns the settings with the number of candidates, and a note on how it was computed. plan: makes the plan of a
     run, whose tokens are then read. Raises ConfigError if that run does not exist, or lacks a sample."""
     systems = settings.system.equal_tokens
     assert systems
@@ -40,7 +40,7 @@ def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]
 
 
 def _read_mean_tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:
-    """The tokens that a system takes per selected sample, averaged over those with a reply, and the name of its run."""
+    """Reads the tokens per selected sample of a system, as the mean over samples with a reply; and names its run."""
     dataset = settings.dataset.name  # its config may change the system
     overrides = [f"dataset={dataset if dataset in list_options('dataset') else 'folder'}", f"system={name}"]
     if dataset != "demo":

@@ -1,4 +1,4 @@
-"""Imports the replies of another system as a run folder; `import_.py` is the command.
+"""The import of another system's replies as a run folder; `import_.py` is the command.
 
 Passes, calls, tokens and seconds are unknown: results have 0, and tables show –.
 """
@@ -83,7 +83,7 @@ def import_replies(settings: ImportSettings) -> int:
 def _parse_replies(
     file: Path, content: bytes, selection: Selection, labels: tuple[str, ...]
 ) -> dict[str, ImportedReply]:
-    """The replies by sample id. Raises CorpusError, which names up to ten invalid lines."""
+    """Parses the replies by sample id. Raises CorpusError, which names up to ten invalid lines."""
     known = {sample.id for sample in selection.samples}
     replies: dict[str, ImportedReply] = {}
     numbers: dict[str, int] = {}  # line numbers

@@ -41,7 +41,7 @@ def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iter
 
 
 def _select_started(repeats: Sequence[Plan], out: Console) -> list[Plan]:
-    """The repeats that have a run to retry. Raises ConfigError if none has."""
+    """Selects the repeats that have a run to retry. Raises ConfigError if none has."""
     new = {plan.seed for plan in repeats if is_new(plan.path)}
     if len(new) == len(repeats):
         refuse_new(repeats[0].settings, repeats[0].identity, repeats[0].run)
@@ -99,7 +99,7 @@ def _prepare_shard(plan: Plan) -> None:
 
 
 def _is_complete(plan: Plan, clips: Snapshot, manifest: Manifest, results: Results[Result]) -> bool:
-    """True if the last start of the run ended, and the clips are still the same."""
+    """Returns True if the last start of the run ended, and the clips are still the same."""
     ended = plan.only_failed or (manifest.records == len(results) and results.is_complete(plan.samples.ids))
     return ended and manifest.identity.get(CLIPS) == clips.digest()
 

@@ -1,4 +1,4 @@
-"""Plans a run before any call: reads its settings once, and builds the parts that the run needs.
+"""The plan of a run: its parts, built before any call from settings that are read once.
 
     plan = plan_run(settings)
     plan.samples.wanted, plan.system.prompts, plan.backbone.open(), plan.path
@@ -59,8 +59,7 @@ class SamplePlan:
 
     @classmethod
     def load(cls, dataset: DatasetSettings, protocol: ProtocolSettings, frames: FramesSettings | None = None) -> Self:
-        """Reads the corpus and selects all samples. Raises MmergError if the corpus cannot be read, or if the protocol
-        selects no sample."""
+        """Reads the corpus and selects all samples. Raises MmergError if it cannot be read or if no sample is left."""
         corpus = load_corpus(dataset)
         selection = select(corpus, protocol)
         if frames:
@@ -85,7 +84,7 @@ class SamplePlan:
         return [sample.id for sample in self.selection.samples]
 
     def sections(self) -> tuple[CorpusSection, ProtocolSection]:
-        """The sections of the manifest on the corpus and the protocol."""
+        """Returns the sections of the manifest on the corpus and the protocol."""
         corpus, selection = self.corpus, self.selection
         return (
             CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
@@ -113,7 +112,7 @@ class SystemPlan:
         return {symbol: source for symbol, source in self.sources.items() if isinstance(source, Exemplars)}
 
     def digests(self, settings: Plain, corpus: Corpus) -> Digests:
-        """The parts of a run's identity that are known before the first call."""
+        """Returns the parts of a run's identity that are known before the first call."""
         prompts, sources = self.prompts, self.sources
         readers = {
             symbol: source.embedder if isinstance(source, Exemplars) else source for symbol, source in sources.items()
@@ -129,19 +128,17 @@ class SystemPlan:
 
 @dataclass(frozen=True)
 class FolderPlan:
-    """The folder of a run, which is in the folder `runs`. names: the start of its name, if the user sets no `name`.
-    shard: the part of the run to write, if it is split. row: the name of a sweep's row, such as "top_k=3"."""
+    """The folder of a run."""
 
-    runs: Path
-    names: Sequence[str]
+    runs: Path  # the folder of all runs
+    names: Sequence[str]  # the start of its name, if the user sets no `name`
     name: str
     tags: tuple[str, ...]
-    shard: Shard | None
-    row: str = ""
+    shard: Shard | None  # the part of the run to write, if it is split
+    row: str = ""  # the name of a sweep's row, such as "top_k=3"
 
     def find(self, identity: Digests) -> Path:
-        """The folder of the run with this identity: an existing one, which any row of a sweep may have started, or a
-        new one."""
+        """Finds the folder of the run with this identity, which any row of a sweep may have started, or names one."""
         start = "-".join([*([self.name] if self.name else self.names), *self.tags])
         mark = combine_digests(identity)[:8]
         plain = self.runs / f"{start}-{mark}"
@@ -156,17 +153,16 @@ class FolderPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run, or of one of its repeats. settings: as the manifest records them. note: on settings that mmerg
-    chose or ignored."""
+    """The plan of a run, or of one of its repeats."""
 
-    settings: Plain
+    settings: Plain  # as the manifest records them
     samples: SamplePlan
     system: SystemPlan
     backbone: BackbonePlan
     folder: FolderPlan
     seed: int
     only_failed: bool
-    note: str = ""
+    note: str = ""  # on settings that mmerg chose or ignored
 
     @cached_property
     def identity(self) -> Digests:
@@ -188,7 +184,8 @@ class Plan:
         return replace(self.backbone, cache_dir=self.path) if self.folder.shard else self.backbone
 
     def repeats(self, count: int) -> Iterator[Plan]:
-        """The plans of `count` runs, each with the next seed. Raises ConfigError if all would give the same replies."""
+        """Yields the plans of `count` runs with consecutive seeds. Raises ConfigError if their replies must be
+        equal."""
         refuse_idle_seeds(count, self.system.prompts.system, self.backbone.sampling(self.seed))
         for seed in range(self.seed, self.seed + count):
             yield replace(self, settings=self.settings | {"seed": seed}, seed=seed)
@@ -198,7 +195,7 @@ class Plan:
         return self.system.experiment(engine, sampling, self.backbone.model.max_images, samples)
 
     def manifest(self, clips: Snapshot, engine: Engine) -> Manifest:
-        """The manifest of a start. The memories must be open."""
+        """Builds the manifest of a start. The memories must be open."""
         corpus, protocol = self.samples.sections()
         memories = self.system.memories
         sources = dict(self.settings["sources"])
@@ -252,7 +249,7 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
 
 
 def uses_auditor(system: SystemSettings) -> bool:
-    """True if `auditor=…` (measured checks or label priors) has an effect: an agent audits, or a stage reads labels."""
+    """Returns True if `auditor=…` (checks or label priors) has an effect: an agent audits, or a stage reads labels."""
     audits = system.auditor is not None and system.auditor.name not in system.without
     return audits or any(stage.reads == "labels" for stage in system.stages.values())
 
@@ -276,7 +273,7 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
 
 
 def with_label_prior(system: System, prior: LabelPrior, corpus: Corpus, where: str) -> System:
-    """The system with its emotions calibrated by `prior`. Raises ConfigError if that has other labels."""
+    """Returns the system with its emotions calibrated by `prior`. Raises ConfigError if that has other labels."""
     if set(prior.mean) != set(corpus.labels):
         what = f"its labels are {', '.join(prior.mean)}, but the corpus has {', '.join(corpus.labels)}"
         raise ConfigError(what, where=where, hint="calibrate on a split of this corpus: mmerg audit RUN --labels FILE")
@@ -300,8 +297,7 @@ def plan_prompts(settings: RunSettings) -> Prompts:
 
 
 def refuse_idle_seeds(repeats: int, system: System, sampling: Sampling) -> None:
-    """Raises ConfigError if repeats of a run, or candidates of a sample, would give the same replies, as they differ
-    only in their seed."""
+    """Raises ConfigError if repeats or candidates would give the same replies, as they differ only in their seed."""
     counts = {"repeats": repeats, "system.n": system.n}
     setting = next((name for name, count in counts.items() if count > 1), None)
     temperatures = [sampling.override(agent.sampling).temperature for agent in system.agents]

@@ -1,4 +1,4 @@
-"""Runs a command as a Hydra program, with Hydra's command line and mmerg's errors and exit codes.
+"""A command as a Hydra program, with Hydra's command line and mmerg's errors and exit codes.
 
 def main() -> int:
     return run_program("data", job, __doc__)    # job(settings) does the work
@@ -96,7 +96,7 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
 
 
 def _help(config_name: str, usage: str, own: Path | None) -> str:
-    """The usage, the command's config groups, and its config file, whose comments explain its own settings."""
+    """Returns the usage, the command's config groups, and its config file, whose comments explain its own settings."""
     from mmerg.settings.commands import COMMANDS
     from mmerg.settings.explain import list_command_groups
 
@@ -110,7 +110,7 @@ def _help(config_name: str, usage: str, own: Path | None) -> str:
 
 
 def _task(config_name: str, job: Job) -> Callable[[DictConfig], JobOutcome]:
-    """The function that Hydra calls for each job, here or in a launcher's process."""
+    """Returns the function that Hydra calls for each job, here or in a launcher's process."""
 
     @wraps(job)
     def task(config: DictConfig) -> JobOutcome:

@@ -1,5 +1,4 @@
-"""Describes a start of a run for the manifest: package versions, the commit, and settings that do not affect
-results."""
+"""The description of a run's start for the manifest: versions, the commit, and settings that do not affect results."""
 
 import sys
 from contextlib import suppress
@@ -22,7 +21,7 @@ def new_session(settings: Plain) -> Session:
 
 
 def read_versions() -> dict[str, str]:
-    """Versions of Python and of packages that can change a result."""
+    """Reads versions of Python and of packages that can change a result."""
     numbers = {"python": sys.version.split()[0]}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -31,7 +30,7 @@ def read_versions() -> dict[str, str]:
 
 
 def read_git_commit() -> str | None:
-    """The commit of the checkout that the code is in, with "-dirty" if files were changed; None if it is in none."""
+    """Reads the commit of the checkout with this code, with "-dirty" if files were changed; None without a checkout."""
     here = Path(__file__).parents[1]
     if not (here.parent / ".git").exists():
         return None

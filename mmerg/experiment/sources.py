@@ -1,4 +1,4 @@
-"""Builds the sources of a run, which are the inputs that no stage makes, such as exemplars."""
+"""The sources of a run, which are the inputs that no stage makes, such as exemplars."""
 
 import json
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ def build_sources(
     evaluated: Corpus,
     cache_dir: Path,
 ) -> dict[str, Source]:
-    """The sources of symbols that some agent sees; sources without content are omitted. memory: the corpus for
-    exemplars, read only if a source needs it. Raises ConfigError if the settings do not fit each other, the system or
-    the evaluated corpus."""
+    """Builds the sources of symbols that some agent sees, without those that have no content. memory: the corpus of
+    exemplars, read only if a source needs it. Raises ConfigError if settings do not fit each other, the system or the
+    evaluated corpus."""
 
     @cache
     def remembered() -> Corpus:
@@ -65,7 +65,7 @@ def _source(symbol: str, node: ClassSpec) -> object:
 
 
 def _remembered(node: MemorySourceSettings | None, evaluated: Corpus, without: str) -> Corpus:
-    """The corpus of exemplars. without: the setting that does without it."""
+    """Loads the corpus of exemplars. without: the setting that does without it."""
     if node is None or not node.reader.plain().get("root", "given"):
         what = "dataset.memory.root has no value" if node else f"dataset={evaluated.name} names no corpus for exemplars"
         hint = f"dataset.memory.root=…, or {without}" if node else f"a reader as dataset.memory, or {without}"

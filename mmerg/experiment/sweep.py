@@ -1,4 +1,4 @@
-"""Runs a sweep, which has a run for each row (`mmerg run -m +experiment=… dataset=…`), and counts its calls.
+"""A sweep, which has a run for each row (`mmerg run -m +experiment=… dataset=…`), and the number of its calls.
 
 Hydra composes the rows, and a launcher runs them in this process or elsewhere. A row that cannot run does not stop the
 others. Rows share calls only through the reply cache.
@@ -37,15 +37,14 @@ if TYPE_CHECKING:
 
 
 class JobOutcome(Record):
-    """The outcome of a job: its exit code and its runs, one per repeat. If nothing could run, `error` says why and what
-    to do."""
+    """The outcome of a job: its exit code and its runs, one per repeat."""
 
     code: int
-    error: str = ""
+    error: str = ""  # why nothing could run, and what to do
     runs: tuple[RunOutcome, ...] = ()
 
     def __float__(self) -> float:
-        """The share of samples without an audited reply, which sweepers such as Optuna's minimise."""
+        """Returns the share of samples without an audited reply, which sweepers such as Optuna's minimise."""
         samples = sum(run.samples for run in self.runs)
         return sum(run.failed + run.unaudited for run in self.runs) / samples if samples else math.inf
 
@@ -74,22 +73,21 @@ class JobOutcome(Record):
 
 
 class Row(Record):
-    """A row of a sweep. name: the settings that differ from those of other rows. overrides: all of its settings."""
+    """A row of a sweep."""
 
     number: int
-    name: str
-    overrides: tuple[str, ...]
+    name: str  # the settings that differ from those of other rows
+    overrides: tuple[str, ...]  # all of its settings
     outcome: JobOutcome
 
     @property
     def calls(self) -> int:
-        """The calls of its samples, including cached ones. The run would need that many by itself."""
+        """The calls that the run would need by itself, including cached ones."""
         return sum(run.calls for run in self.outcome.runs)
 
 
 class SweepSummary(Callback):
-    """Collects the rows of a sweep, which may run in several processes, and prints a summary. Hydra calls its
-    methods."""
+    """A Hydra callback that collects the rows of a sweep, which may run in several processes, and prints a summary."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None  # has a file for each finished row
@@ -134,8 +132,7 @@ class SweepSummary(Callback):
 
 
 def format_row_name(words: Iterable[str]) -> str:
-    """A row as a part of its folder's name: "top_k=3" for `memory.top_k=3`. Omits settings that are already in the
-    name."""
+    """Formats a row for its folder's name: "top_k=3" for `memory.top_k=3`. Omits settings that the name has already."""
     pairs = (word.lstrip("+").split("=", 1) for word in words if "=" in word)
     kept = ((key, value) for key, value in pairs if key not in (*_IN_NAMES, *RUNTIME_KEYS))
     parts = (f"{re.split(r'[./@]', key)[-1]}={folder_name(value)}" for key, value in kept)
@@ -143,8 +140,7 @@ def format_row_name(words: Iterable[str]) -> str:
 
 
 def tabulate_rows(rows: Sequence[Row]) -> Table:
-    """A table of the runs: the settings of the row (at its first repeat), samples (kept: finished before), and
-    calls."""
+    """Tabulates the runs: the settings of the row (at its first repeat), samples (kept: finished before), and calls."""
     made = Table(title=f"{len(rows)} row{'s' * (len(rows) > 1)}", title_justify="left")
     made.add_column("row", overflow="fold")
     for name in ("samples", "kept", "failed", "unaudited", "calls", "made", "reused"):
@@ -161,8 +157,7 @@ def tabulate_rows(rows: Sequence[Row]) -> Table:
 
 
 def list_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """Lists the commands that score and compare the runs, the rows that share a run as their settings are equal, and
-    why rows could not run."""
+    """Lists the commands that score and compare the runs, the rows that share a run, and why rows could not run."""
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
     for row in rows:

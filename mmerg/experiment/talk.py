@@ -1,4 +1,4 @@
-"""Plans talks without a corpus, for the chat server and `mmerg.open`.
+"""Talks without a corpus, for the chat server and `mmerg.open`.
 
 plan = TalkPlan.from_settings(settings)
 turns, uploads = turns_and_uploads([("Ana", "I got the job!", [upload])])
@@ -54,14 +54,14 @@ class TalkPlan:
         return build_sample(talk, turns, speaker, self.corpus.labels)
 
     def experiment(self, engine: Engine) -> Experiment:
-        """The experiment that all turns share. Raises ConfigError if the auditor was measured on another model."""
+        """Builds the experiment of all turns. Raises ConfigError if the auditor was measured on another model."""
         if self.system.auditor:
             self.system.auditor.check_engine(engine, "auditor")
         return self.system.experiment(engine, self.backbone.sampling(self.seed), self.backbone.model.max_images)
 
 
 def turns_and_uploads(talk: Sequence[tuple[str, str, Sequence[Upload]]]) -> tuple[list[Turn], Uploads]:
-    """The turns of a talk, each given as speaker, text and files; and the files by the path of their turn's clip."""
+    """Returns the turns of a talk, given as speaker, text and files; and the files by the path of their turn's clip."""
     turns: list[Turn] = []
     files: dict[Path, Sequence[Upload]] = {}
     for number, (speaker, text, shown) in enumerate(talk, start=1):
@@ -73,7 +73,7 @@ def turns_and_uploads(talk: Sequence[tuple[str, str, Sequence[Upload]]]) -> tupl
 
 
 def with_uploads(shared: Experiment, uploads: Uploads, seed: int | None = None) -> Experiment:
-    """The experiment with uploads as clips, and with keyframes only in memory. seed: replaces the seed, if given."""
+    """Returns the experiment with uploads as clips, keyframes only in memory, and another seed, if given."""
     sampling = shared.sampling if seed is None else replace(shared.sampling, seed=seed)
     sampler = replace(shared.sampler, store=InMemoryFrameStore(), prefetcher=uploads)
     return replace(shared, sampler=sampler, sampling=sampling)

@@ -1,4 +1,4 @@
-"""Runs the items of a folder in parallel, for runs (`launch.py`) and judgings (`judging/launch.py`).
+"""Parallel work on the items of a folder, for runs (`launch.py`) and judgings (`judging/launch.py`).
 
 remaining = select_pending(wanted, run.results, only_failed=False)
 progress = run_items(run, wanted, remaining, work, pool, console())
@@ -33,8 +33,6 @@ _FEW = 8  # differences in a message
 
 
 class Named(Protocol):
-    """A sample, or a judged item."""
-
     @property
     def id(self) -> str: ...
 
@@ -44,8 +42,8 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 def select_pending(wanted: Sequence[Item], results: Results[Line], only_failed: bool) -> list[Item]:
-    """The items to run: those without a record or without events. With `only_failed`, those whose record is a failure
-    or has no events; a process that is killed while it retries a failure leaves a record without events."""
+    """Selects the items to run: those without a record or without events. With `only_failed`, those whose record is a
+    failure or has no events; a process that is killed while it retries a failure leaves a record without events."""
     if only_failed:
         started = [item for item in wanted if item.id in results]
         return [item for item in started if item.id in results.without_events or results[item.id].status == "failed"]
@@ -61,16 +59,9 @@ def run_items(
     out: Console,
     sources: Iterable[Source] = (),
 ) -> Progress:
-    """Runs items in parallel, and writes their events and records as they come. In the end, prints the lost hosts.
-
-    Args:
-        wanted: all items of the command.
-        remaining: the items to run; the others are kept as they are.
-        work: makes the record of an item with a leased backend.
-
-    If `work` raises, no other item starts, the pool and `sources` are closed so that nothing waits for them, and the
-    error is raised.
-    """
+    """Runs the `remaining` of the `wanted` items in parallel, and writes their events and the records that `work` makes
+    with a leased backend. In the end, prints the lost hosts. If `work` raises, no other item starts, the pool and
+    `sources` are closed so that nothing waits for them, and the error is raised."""
     remaining_ids = {item.id for item in remaining}
     kept = folder.results.select(item.id for item in wanted if item.id not in remaining_ids)
     progress = Progress(out, len(remaining), len(kept), sum(record.status == "failed" for record in kept.values()))
@@ -103,7 +94,7 @@ def run_items(
 
 
 def is_new(path: Path) -> bool:
-    """True if no run was started in this folder."""
+    """Returns True if no run was started in this folder."""
     return not (path / MANIFEST).exists()
 
 

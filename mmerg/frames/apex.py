@@ -1,5 +1,4 @@
-"""Finds the apex of an expression: the frame in which a face differs most from its usual look. It may last half a
-second.
+"""The apex of an expression: the frame in which a face differs most from its usual look. It may last half a second.
 
 A face is tracked through a shot, and its place is interpolated in frames where the finder misses it. Its usual look is
 the median of its pictures. The difference of a frame is one minus the best normalised correlation over small shifts, so
@@ -33,27 +32,18 @@ _NEIGHBOURS = 4  # search windows that must agree on a face
 
 
 class Track(NamedTuple):
-    """A region in consecutive frames.
-
-    Attributes:
-        centres: the centre of the region in each of `frames` (x, y; pixels), [frames, 2].
-        width: pixels.
-        detected: the indices of the frames in which the finder found the region.
-    """
+    """A region in consecutive frames."""
 
     frames: range
-    centres: NDArray[np.float64]
-    width: float
-    detected: list[int]
+    centres: NDArray[np.float64]  # in each of `frames` (x, y; pixels), [frames, 2]
+    width: float  # pixels
+    detected: list[int]  # indices of the frames in which the finder found the region
 
 
 def find_apex(greys: Sequence[Grey], thumbs: Sequence[Floats]) -> tuple[int, Role] | None:
-    """Find the frame in which a face, or else the region that moves most, differs most from its usual look.
-
-    greys: the frames of one clip in order, of one size, about 240 to 480 pixels wide. thumbs: the same frames as small
-    pictures of values 0 to 1, to find cuts. Returns the index of the frame and its role, or None if no shot is long
-    enough or nothing moves.
-    """
+    """Finds the frame in which a face, or else the region that moves most, differs most from its usual look. Returns
+    its index and role, or None if no shot is long enough or nothing moves. greys: the frames of one clip in order, of
+    one size, about 240 to 480 pixels wide. thumbs: the same frames as small pictures of values 0 to 1, to find cuts."""
     changes = [((thumb - before) ** 2).mean() for before, thumb in pairwise(thumbs)]
     cuts = [index for index, change in enumerate(changes, start=1) if change > _CUT_CHANGE]
     shots = [range(*ends) for ends in pairwise([0, *cuts, len(greys)]) if ends[1] - ends[0] >= _MIN_FRAMES]
@@ -72,7 +62,7 @@ def find_apex(greys: Sequence[Grey], thumbs: Sequence[Floats]) -> tuple[int, Rol
 
 
 def _track_faces(greys: Sequence[Grey], shot: range) -> Iterator[Track]:
-    """Yield the faces of a shot. Two detections are the same face if the centre moves by less than half the width."""
+    """Yields the faces of a shot. Two detections are the same face if the centre moves by less than half the width."""
     narrowest = max(20, min(greys[0].shape) // 10)
     tracks: list[list[tuple[int, float, float, float]]] = []
     for index in shot[::2]:  # every second frame, as the finder is slow
@@ -96,7 +86,7 @@ def _track_faces(greys: Sequence[Grey], shot: range) -> Iterator[Track]:
 
 
 def _track_motion(greys: Sequence[Grey], shot: range) -> Iterator[Track]:
-    """Yield the square that changes most in a shot, a third of the short side wide; nothing if nothing changes."""
+    """Yields the square that changes most in a shot, a third of the short side wide; nothing if nothing changes."""
     stack = np.stack([greys[index] for index in shot]).astype(np.float32)
     change = (stack - stack.mean(axis=(1, 2), keepdims=True)).std(axis=0)
     width = min(change.shape) // 3
@@ -107,7 +97,8 @@ def _track_motion(greys: Sequence[Grey], shot: range) -> Iterator[Track]:
 
 
 def _find_peak(greys: Sequence[Grey], track: Track) -> tuple[float, int]:
-    """The largest difference of the region from its usual look, less the median difference, and the frame's index."""
+    """Finds the frame in which the region differs most from its usual look. Returns the difference, less the median
+    difference, and the frame's index."""
     regions = [
         _cut_window(greys[index], centre, track.width)
         for index, centre in zip(track.frames, track.centres, strict=True)
@@ -125,7 +116,7 @@ def _find_peak(greys: Sequence[Grey], track: Track) -> tuple[float, int]:
 
 
 def _cut_window(grey: Grey, centre: NDArray[np.float64], width: float) -> Grey:
-    """The region with its margin, resized for comparison. Outside the picture, the edge of the picture is repeated."""
+    """Cuts out the region with its margin, resized for comparison. Outside the picture, its edge is repeated."""
     size = _SIDE + 2 * _MARGIN
     side = round(width * size / _SIDE)
     extended = cv2.copyMakeBorder(grey, side, side, side, side, cv2.BORDER_REPLICATE)
@@ -135,6 +126,6 @@ def _cut_window(grey: Grey, centre: NDArray[np.float64], width: float) -> Grey:
 
 
 def _standardise(picture: Grey) -> Floats:
-    """The picture with a mean of 0 and a standard deviation of 1."""
+    """Scales the picture to a mean of 0 and a standard deviation of 1."""
     values = picture.astype(np.float32)
     return np.asarray((values - values.mean()) / max(float(values.std()), 1.0), np.float32)

@@ -1,4 +1,4 @@
-"""Collects the candidate frames of all wanted spans of a video file in one pass.
+"""The candidate frames of all wanted spans of a video file, collected in one pass.
 
 It does not seek: a short clip is a single group of pictures, and after the end of a truncated file a seek returns an
 earlier frame.
@@ -21,20 +21,21 @@ _USUAL_FPS = 25.0  # spaces the candidates if the header has no length
 
 @dataclass(frozen=True)
 class Candidate:
-    """A frame that may become a keyframe. time: seconds in the file. picture: cropped, at least of `size`, and with a
-    long side under twice `frames.long_side`. size: the width and height of the keyframe in pixels."""
+    """A frame that may become a keyframe."""
 
-    time: float
-    picture: Picture
-    size: tuple[int, int]
+    time: float  # seconds in the file
+    picture: Picture  # cropped, at least of `size`, and with a long side under twice `frames.long_side`
+    size: tuple[int, int]  # width and height of the keyframe in pixels
 
 
 class _SpanFrames:
-    """Collects the candidates of a span: one frame in each step of time. Once `closed`, it needs no more frames."""
+    """The candidates of a span: one frame in each step of time. Once `closed`, it needs no more frames.
+
+    claimed: the length of the file by its header (seconds), which sets the step; 0 or less if unknown. It may be wrong,
+    so only a claim of more than twice the limit is refused without decoding.
+    """
 
     def __init__(self, clip: Clip, settings: FramesSettings, claimed: float) -> None:
-        """claimed: the length of the file by its header (seconds), which sets the step; 0 or less if unknown. It may be
-        wrong, so only a claim of more than twice the limit is refused without decoding."""
         self.clip, self.settings = clip, settings
         self.start = clip.start  # if None, the first frame sets it
         self.end = math.inf if clip.end is None else clip.end
@@ -53,7 +54,7 @@ class _SpanFrames:
             self._fail_as_too_long(f"the file claims {seconds:.0f} s")
 
     def wants(self, time: float) -> bool:
-        """True if the frame at `time` is to be added. Closes the span if `time` is after its end."""
+        """Returns True if the frame at `time` is to be added. Closes the span if `time` is after its end."""
         if self.clip.start is not None and time < self.clip.start:
             return False
         if time >= self.end:
@@ -67,15 +68,15 @@ class _SpanFrames:
         return self._number_step(time) > self.last_step
 
     def missed(self, before: DecodedFrame | None, time: float) -> bool:
-        """True if the frame `before` the frame at `time` is still shown at the start of the span and for a step after
-        that, as in screen recordings and slides."""
+        """Returns True if the frame `before` the frame at `time` is still shown at the start of the span and for a step
+        after that, as in screen recordings and slides."""
         start = self.clip.start
         if start is None or before is None or self.last_step >= 0 or self.closed:
             return False
         return before.time < start < time and time >= min(start + self.step, self.end)
 
     def add(self, time: float, whole: Picture) -> None:
-        """Add the cropped frame as a candidate, shrunk to a bounded size."""
+        """Adds the cropped frame as a candidate, shrunk to a bounded size."""
         part = crop_picture(whole, self.clip.crop)
         size = fit_size(part.shape[1], part.shape[0], self.settings.long_side)
         if min(size) < MIN_SIDE:
@@ -89,9 +90,8 @@ class _SpanFrames:
         self.last_step = self._number_step(time)
 
     def end_of_file(self, last: float, end: float, *, cut_off: bool) -> None:
-        """Close the span. last: the time of the file's last frame in seconds. end: the end of the file in seconds.
-        cut_off: the file has fewer frames than it claims, so the last may be damaged and is dropped if there are
-        others."""
+        """Closes the span. last, end: the times of the last frame and of the end of the file, in seconds. cut_off: the
+        file has fewer frames than it claims, so the last may be damaged and is dropped if there are others."""
         if cut_off and len(self.candidates) > 1 and self.candidates[-1].time == last:
             self.candidates.pop()
         start, stop = self.clip.start, self.clip.end
@@ -107,7 +107,7 @@ class _SpanFrames:
         self.closed = True
 
     def outcome(self) -> list[Candidate] | ClipError:
-        """The candidates, or the error if there are none."""
+        """Returns the candidates, or the error if there are none."""
         if self.error is None and not self.candidates:
             self._fail("empty", "no frame lies in the span", "check the times in the corpus")
         return self.error or self.candidates
@@ -126,12 +126,9 @@ class _SpanFrames:
 def decode(
     clips: Sequence[Clip], settings: FramesSettings, threads: int = 1
 ) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
-    """Yield each of `clips`, all of one file, with its candidates in order of time, or else with an error (unreadable,
-    empty, outside, past_end, too_long, too_small).
-
-    A span is half open. Clips are yielded as their spans end, so that only the pictures of open spans are in memory.
-    threads: the number of threads of the decoder.
-    """
+    """Yields each of `clips`, all of one file, with its candidates in order of time, or else with an error (unreadable,
+    empty, outside, past_end, too_long, too_small). A span is half open. Clips are yielded as their spans end, so that
+    only the pictures of open spans are in memory. threads: of the decoder."""
     try:
         video = Video(clips[0].path, threads)
     except (ClipError, OSError):

@@ -1,4 +1,4 @@
-"""Describes keyframes by measurements, for models that take no images. It never names a mood or an action.
+"""Descriptions of keyframes by measurements, for models that take no images. They never name a mood or an action.
 
 [describe_frame(measurements) for measurements in measure(jpegs, times)]
 """
@@ -24,7 +24,7 @@ class Face(NamedTuple):
     height: float
 
     def describe_place(self) -> str:
-        """Describe its centre and width, such as `left, upper third, 22% of the width`."""
+        """Describes its centre and width, such as `left, upper third, 22% of the width`."""
         column = min(2, int((self.x + self.width / 2) * 3 / 100))
         row = min(2, int((self.y + self.height / 2) * 3 / 100))
         across, down = ("left", "centre", "right")[column], ("upper", "middle", "lower")[row]
@@ -32,29 +32,18 @@ class Face(NamedTuple):
 
 
 class Measurements(NamedTuple):
-    """The measurements of a frame.
+    """The measurements of a frame."""
 
-    Attributes:
-        time: seconds in its file.
-        brightness: the mean of its luma, in percent of the range.
-        contrast: the standard deviation of its luma, in percent of the range.
-        sharpness: the variance of the Laplacian of its luma.
-        motion: the mean absolute change of luma since the previous frame of the clip, in percent of the range; None for
-            the first frame.
-        faces: from left to right.
-    """
-
-    time: float
-    brightness: float
-    contrast: float
-    sharpness: float
-    motion: float | None
-    faces: tuple[Face, ...]
+    time: float  # seconds in its file
+    brightness: float  # the mean of its luma, in percent of the range
+    contrast: float  # the standard deviation of its luma, in percent of the range
+    sharpness: float  # the variance of the Laplacian of its luma
+    motion: float | None  # the mean absolute change of luma since the frame before, in percent; None for the first
+    faces: tuple[Face, ...]  # from left to right
 
 
 def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measurements, ...]:
-    """Measure the frames of a clip. times: seconds, increasing. Raises ClipError `unreadable` if one of `jpegs` is not
-    a picture."""
+    """Measures the frames of a clip. times: seconds, increasing. Raises ClipError `unreadable` for a damaged JPEG."""
     measured: list[Measurements] = []
     before: NDArray[np.float64] | None = None
     for data, time in zip(jpegs, times, strict=True):
@@ -72,7 +61,6 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measurement
 
 
 def describe_frame(measured: Measurements) -> str:
-    """Describe the measurements of a frame in a sentence."""
     parts = [f"brightness {measured.brightness:.0f}%", f"contrast {measured.contrast:.0f}%"]
     parts.append(f"sharpness {measured.sharpness:.0f}")
     if measured.motion is not None:
@@ -84,5 +72,5 @@ def describe_frame(measured: Measurements) -> str:
 
 
 def _percent(luma: float) -> float:
-    """A value of luma (0 to 255) in percent of the range."""
+    """Converts a value of luma (0 to 255) to percent of the range."""
     return round(100.0 * float(luma) / 255.0, 1)

@@ -1,4 +1,4 @@
-"""Extracts keyframes from clips. A file is decoded once for all its spans.
+"""Keyframes from clips. A file is decoded once for all its spans.
 
 Stored frames are used again until the file, span, crop or settings change. A bad clip does not affect other clips.
 
@@ -42,7 +42,7 @@ _SHARP_ENOUGH = 0.7  # as a share of the sharpness of the sharpest frame in the 
 
 
 def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-    """Extract the keyframes of clips. Returns for each clip, in the given order, at most `settings.per_clip` frames of
+    """Extracts the keyframes of clips. Returns for each clip, in the given order, at most `settings.per_clip` frames of
     its span [start, end) in order of time, or the error if there are none."""
     # Not resolve(), which would follow links.
     absolute = [replace(clip, path=Path(os.path.abspath(clip.path))) for clip in clips]  # noqa: PTH100
@@ -66,8 +66,7 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
 
 
 def _describe_source(clip: Clip, settings: FramesSettings) -> str | ClipError:
-    """Describe all that determines the frames of a clip, as text, or return the error if it is clear without decoding
-    that there are none."""
+    """Describes all that determines the frames of a clip as text. Returns an error if there are clearly none."""
     failed = partial(ClipError, where=str(clip))
     start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
@@ -96,7 +95,7 @@ def _describe_source(clip: Clip, settings: FramesSettings) -> str | ClipError:
 def _extract_file(
     clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore, threads: int
 ) -> dict[Clip, Outcome]:
-    """Decode a file once for all of `clips`, and store their frames. clips: with the texts of `_describe_source`."""
+    """Decodes a file once for all of `clips`, and stores their frames. clips: with the texts of `_describe_source`."""
     outcomes: dict[Clip, Outcome] = {}
     for clip, candidates in decode(list(clips), settings, threads):
         if isinstance(candidates, ClipError):
@@ -114,8 +113,8 @@ def _extract_file(
 
 
 def _choose_keyframes(candidates: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Candidate, Role]]:
-    """Choose the candidates that become keyframes, with their roles. With `method=apex` one is the apex, and the others
-    represent the rest of the clip."""
+    """Chooses the candidates that become keyframes, with their roles. With `method=apex` one is the apex, and the
+    others represent the rest of the clip."""
     times, k = [candidate.time for candidate in candidates], settings.per_clip
     if settings.method == "uniform":
         return [(candidates[index], "") for index in choose_uniform(times, k)]
@@ -145,7 +144,7 @@ def _choose_keyframes(candidates: Sequence[Candidate], settings: FramesSettings)
 
 
 def choose_uniform(times: Sequence[float], k: int) -> list[int]:
-    """Choose the candidates nearest to the middles of `k` equal windows over `times` (seconds), or all if there are at
+    """Chooses the candidates nearest to the middles of `k` equal windows over `times` (seconds), or all if there are at
     most `k`. Returns their indices in increasing order."""
     if k >= len(times):
         return list(range(len(times)))
@@ -162,7 +161,7 @@ def choose_uniform(times: Sequence[float], k: int) -> list[int]:
 def choose_representative(
     times: Sequence[float], thumbs: Sequence[NDArray[np.float32]], sharpness: Sequence[float], k: int
 ) -> list[int]:
-    """Choose a typical and sharp candidate from each of the `k` most homogeneous consecutive segments, or all if there
+    """Chooses a typical and sharp candidate from each of the `k` most homogeneous consecutive segments, or all if there
     are at most `k`. Returns their indices in increasing order.
 
     times: seconds, increasing. thumbs: small pictures of one shape, values 0 to 1. The segments are the exact optimum
@@ -185,8 +184,7 @@ def choose_representative(
 
 
 def _find_segments(points: NDArray[np.float64], k: int) -> list[tuple[int, int]]:
-    """Split points into the `k` consecutive half-open index ranges with the smallest sum of squared distances to their
-    means."""
+    """Finds the `k` consecutive half-open ranges of points with the least sum of squared distances to their means."""
     n = len(points)
     # The spread of a segment is its sum of squares, less the squared norm of its sum over its length.
     sums = np.vstack([np.zeros(points.shape[1]), points.cumsum(axis=0)])

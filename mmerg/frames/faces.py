@@ -1,4 +1,4 @@
-"""Finds faces in a picture with OpenCV's frontal-face cascade.
+"""Faces in a picture, found with OpenCV's frontal-face cascade.
 
 It misses turned faces, and sometimes finds a face where there is none.
 
@@ -20,11 +20,8 @@ _thread = threading.local()  # threads must not share a finder
 def find_faces(
     grey: NDArray[np.uint8], narrowest: int, neighbours: int, step: float = 1.1
 ) -> list[tuple[int, int, int, int]]:
-    """Find the faces (x, y, width, height; pixels), from left to right.
-
-    narrowest: the smallest width of a face. neighbours: how many search windows must agree on a face. step: the factor
-    by which search windows grow.
-    """
+    """Finds the faces (x, y, width, height; pixels), from left to right. narrowest: the smallest width of a face.
+    neighbours: how many search windows must agree on a face. step: the factor by which search windows grow."""
     if not hasattr(_thread, "finder"):
         _thread.finder = cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / CASCADE))
     faces = _thread.finder.detectMultiScale(grey, step, neighbours, minSize=(narrowest, narrowest))

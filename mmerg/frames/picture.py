@@ -1,4 +1,4 @@
-"""Crops, shrinks, encodes and combines pictures. No other module imports OpenCV.
+"""Functions that crop, shrink, encode and combine pictures. No other module imports OpenCV.
 
 data = to_jpeg(shrink(picture, fit_size(1280, 720, 448)), quality=85)
 """
@@ -36,7 +36,7 @@ cv2 = _OpenCV()
 
 
 def crop_picture(picture: Picture, crop: Crop | None) -> Picture:
-    """A view of the part of the picture in `crop`, with edges rounded to whole pixels inside the picture."""
+    """Returns a view of the part of the picture in `crop`, with edges rounded to whole pixels inside the picture."""
     if crop is None:
         return picture
     height, width = picture.shape[:2]
@@ -46,14 +46,14 @@ def crop_picture(picture: Picture, crop: Crop | None) -> Picture:
 
 
 def fit_size(width: int, height: int, long_side: int) -> tuple[int, int]:
-    """The size (width, height), scaled down so that the longer side is at most `long_side` pixels."""
+    """Returns the size (width, height), scaled down so that the longer side is at most `long_side` pixels."""
     scale = min(1.0, long_side / max(width, height, 1))
     return round(width * scale), round(height * scale)
 
 
 def halve_picture(picture: Picture, below: int) -> Picture:
-    """A copy of the picture, halved until its long side is shorter than `below` pixels. OpenCV averages 2 by 2 pixels
-    ten times faster than it resizes to an arbitrary size. An odd last row or column is dropped."""
+    """Copies the picture, halved until its long side is shorter than `below` pixels. OpenCV averages 2 by 2 pixels ten
+    times faster than it resizes to an arbitrary size. An odd last row or column is dropped."""
     small = picture
     while max(small.shape[:2]) >= below and min(small.shape[:2]) >= 2:
         height, width = small.shape[0] // 2, small.shape[1] // 2
@@ -62,20 +62,20 @@ def halve_picture(picture: Picture, below: int) -> Picture:
 
 
 def shrink(picture: Picture, size: tuple[int, int]) -> Picture:
-    """Shrink a picture to `size` (width, height). Each pixel is the mean of its area."""
+    """Shrinks a picture to `size` (width, height). Each pixel is the mean of its area."""
     if (picture.shape[1], picture.shape[0]) == size:
         return picture
     return cast(Picture, cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
 
 
 def to_jpeg(picture: Picture, quality: int) -> bytes:
-    """Encode a picture as a baseline JPEG of `quality` (0 to 100). The same picture gives the same bytes."""
+    """Encodes a picture as a baseline JPEG of `quality` (0 to 100). The same picture gives the same bytes."""
     _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return bytes(data.tobytes())
 
 
 def from_jpeg(data: bytes) -> Picture:
-    """Decode a picture. Raises ClipError `unreadable` if `data` is not a picture."""
+    """Decodes a picture. Raises ClipError `unreadable` if `data` is not a picture."""
     picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if picture is None:
         hint = "remove the frame store's folder; frames are then extracted again"
@@ -84,30 +84,28 @@ def from_jpeg(data: bytes) -> Picture:
 
 
 def put_on_white(picture: NDArray[np.uint8]) -> Picture:
-    """Put a picture with an alpha channel (height, width, 4) on a white background, as viewers do."""
+    """Puts a picture with an alpha channel (height, width, 4) on a white background, as viewers do."""
     alpha = picture[:, :, 3:].astype(np.uint16)
     return cast(Picture, ((picture[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8))
 
 
 def measure_sharpness(grey: NDArray[np.uint8]) -> float:
-    """The variance of the Laplacian of a grey picture (0 to 255): near 0 if blurred, higher with finer detail."""
+    """Returns the variance of the Laplacian of a grey picture (0 to 255): near 0 if blurred, high with fine detail."""
     _, deviation = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     return float(deviation[0][0]) ** 2
 
 
 def add_caption(data: bytes, caption: str, quality: int) -> bytes:
-    """Draw a caption into the top left corner of a JPEG. Raises ClipError `unreadable` if `data` is not a picture."""
+    """Draws a caption into the top left corner of a JPEG. Raises ClipError `unreadable` if `data` is not a picture."""
     picture = from_jpeg(data)
     _draw_caption(picture, caption)
     return to_jpeg(picture, quality)
 
 
 def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequence[str] = ()) -> bytes:
-    """Combine frames in one JPEG whose long side has at most `long_side` pixels, for models that take a single image.
-
+    """Combines frames in one JPEG whose long side has at most `long_side` pixels, for models that take a single image.
     The frames are in a grid, from left to right and top to bottom. Each has its caption, or without captions its number
-    from 1, in its top left corner. Raises ClipError `unreadable` if any of `jpegs` is not a picture.
-    """
+    from 1, in its top left corner. Raises ClipError `unreadable` if any of `jpegs` is not a picture."""
     pictures = [from_jpeg(data) for data in jpegs]
     width, height = max(p.shape[1] for p in pictures), max(p.shape[0] for p in pictures)
     count = len(pictures)
@@ -129,9 +127,8 @@ def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions:
 
 
 def _draw_caption(cell: Picture, text: str) -> None:
-    """Draw `text` in white on a black box. The letters are a ninth of the cell high, but at least 14 pixels; if the
-    text is too wide, it gets smaller and then shorter. The font has only plain Latin letters: accents and all other
-    letters are dropped."""
+    """Draws `text` in white on a black box. The letters are a ninth of the cell high, but at least 14 pixels; if the
+    text is too wide, it gets smaller and then shorter. The font has only plain Latin letters; others are dropped."""
     text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().strip()
     height = max(14, cell.shape[0] // 9)
     edge = max(3, height // 4)

@@ -1,4 +1,4 @@
-"""Stores keyframes: JPEG bytes by their hash, and the list of frames of each clip.
+"""A store of keyframes: JPEG bytes by their hash, and the list of frames of each clip.
 
 folder/jpeg/<sha256>.jpg    the bytes of a frame
 folder/taken/<key>.json     the frames of a clip, with the clip and settings that determine them
@@ -20,15 +20,14 @@ Role = Literal["", "apex of a face", "apex of motion", "context"]
 
 
 class Frame(Record):
-    """A keyframe. sha256: of its JPEG bytes (hex). source: the file name of the clip. time: seconds from the start of
-    the file. width, height: pixels. role: why `frames.method=apex` chose it; "" with another method."""
+    """A keyframe."""
 
-    sha256: str
-    source: str
-    time: float
-    width: int
-    height: int
-    role: Role = ""
+    sha256: str  # of its JPEG bytes (hex)
+    source: str  # the file name of the clip
+    time: float  # seconds from the start of the file
+    width: int  # pixels
+    height: int  # pixels
+    role: Role = ""  # why `frames.method=apex` chose it; "" with another method
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class FrameStore:
     folder: Path
 
     def read(self, digest: str) -> bytes:
-        """The JPEG bytes of a frame. Raises ClipError `lost` if they are missing or damaged."""
+        """Reads the JPEG bytes of a frame. Raises ClipError `lost` if they are missing or damaged."""
         data = self._get(self._jpeg(digest))
         if data is None or sha256(data).hexdigest() != digest:
             what = "a keyframe in the frame store is missing or damaged"
@@ -64,14 +63,14 @@ class FrameStore:
         return data
 
     def write(self, data: bytes) -> str:
-        """Store JPEG bytes and return their SHA-256 (hex)."""
+        """Stores JPEG bytes, and returns their SHA-256 (hex)."""
         digest = sha256(data).hexdigest()
         if self._get(self._jpeg(digest)) != data:
             self._put(self._jpeg(digest), data)
         return digest
 
     def find(self, taken_from: str) -> tuple[Frame, ...] | None:
-        """The frames that were remembered for the same text, or None if there are none or any of them is damaged."""
+        """Returns the frames that were remembered for the same text; None if there are none or one is damaged."""
         try:
             clip = _ClipFrames.model_validate_json(self._get(self._index(taken_from)) or b"")
             for frame in clip.frames:
@@ -81,7 +80,7 @@ class FrameStore:
         return clip.frames if clip.taken_from == taken_from else None
 
     def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
-        """Remember the frames of a clip. Write their bytes first."""
+        """Remembers the frames of a clip. Their bytes must be written first."""
         clip = _ClipFrames(taken_from=taken_from, frames=tuple(frames))
         self._put(self._index(taken_from), clip.model_dump_json(indent=1).encode())
 

@@ -1,4 +1,4 @@
-"""Reads video files as players show them: rotated, mirrored, with square pixels, and timed by the clock of the file.
+"""Video files as players show them: rotated, mirrored, with square pixels, and timed by the clock of the file.
 
 The clock starts with the first stream, so a picture that begins 2 s after the sound has its first frame at 2 s. Headers
 are not trusted: frames are counted as they are decoded, and their times are their timestamps.
@@ -39,7 +39,7 @@ class DecodedFrame:
     pixel: float  # the width of a pixel over its height
 
     def picture(self) -> Picture:
-        """The pixels of the frame, on white if it is transparent."""
+        """Returns the pixels of the frame, on white if it is transparent."""
         frame = self.frame
         size = _square_pixels(frame.width, frame.height, self.pixel)
         alpha = any(component.is_alpha for component in frame.format.components)
@@ -50,12 +50,9 @@ class DecodedFrame:
 class Video:
     """An open video. Raises ClipError `unreadable` if the file is not a video.
 
-    Attributes:
-        seconds: the length in the header, or None.
-        count: the number of frames in the header, 0 if unknown.
-        claimed_end: the end of these frames (seconds) in an avi, whose count includes repeated frames; else infinity.
-        fps: the average number of frames per second.
-        size: the width and height of frames as stored, in pixels.
+    size: of frames as stored, in pixels. fps: their average number per second. seconds, count: length and number of
+    frames by the header; None and 0 if unknown. claimed_end: the end of these frames (seconds) in an avi, whose count
+    includes repeated frames; else infinity.
     """
 
     def __init__(self, path: Path, threads: int = 1) -> None:
@@ -100,7 +97,7 @@ class Video:
         self._opened.close()
 
     def frames(self) -> Iterator[DecodedFrame]:
-        """Yield all frames that can be decoded and are not damaged, in order of time."""
+        """Yields all frames that can be decoded and are not damaged, in order of time."""
         last, gap, whole = -math.inf, 1.0 / self.fps, False
         pixel = float(self._stream.sample_aspect_ratio or 1)
         for frame in self._decode():
@@ -134,15 +131,14 @@ def _unreadable(path: Path) -> ClipError:
 
 
 def _square_pixels(width: int, height: int, pixel: float) -> tuple[int, int]:
-    """The size (width, height) with square pixels of a frame whose pixels are `pixel` times as wide as high. It is
-    never larger than the stored size."""
+    """Returns the size (width, height) in square pixels, never larger than stored. pixel: its width over its height."""
     if not 0.1 <= pixel <= 10.0:
         return width, height
     return round(width * min(pixel, 1.0)), round(height / max(pixel, 1.0))
 
 
 def _orient(picture: Picture, frame: Any) -> Picture:
-    """Rotate (by quarter turns) and mirror a picture by the display matrix of its frame."""
+    """Rotates (by quarter turns) and mirrors a picture by the display matrix of its frame."""
     data = next((data for data in frame.side_data if data.type.name == "DISPLAYMATRIX"), None)
     if data is None:
         return picture

@@ -1,2 +1,1 @@
-"""A memory of replies from a corpus that is never evaluated, searched by similarity: the source of the symbol M (MERG,
-arXiv 2604.18988)."""
+"""A memory of replies from a corpus that is never evaluated: the source of the symbol M (MERG, arXiv 2604.18988)."""

@@ -18,46 +18,38 @@ MIN_TURNS = 3  # two dialogues of fewer turns can have the same words by chance 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a turn, which guards compare with the origins of other turns.
+    """The origin of a turn, which guards compare with other origins. conversation, script, episode: see `Dialogue`."""
 
-    Attributes:
-        dialogue: the id of the dialogue.
-        words: a digest of all words of the dialogue; "" if it has fewer than three turns.
-        conversation, script, episode: see `mmerg.corpora.dialogue.Dialogue`.
-        start, end: the start of the dialogue's first turn and the end of its last, in seconds of the episode.
-    """
-
-    dialogue: str
-    words: str = ""
+    dialogue: str  # its id
+    words: str = ""  # a digest of all words of the dialogue; "" if it has fewer than three turns
     conversation: str | None = None
     script: str | None = None
     episode: str | None = None
-    start: float | None = None
-    end: float | None = None
+    start: float | None = None  # of the dialogue's first turn, in seconds of the episode
+    end: float | None = None  # of its last turn
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A turn that may serve as an exemplar. id: of the sample whose target is this turn. history: the last turns before
-    it. reply, emotion: its text and label. situation: of its dialogue."""
+    """A turn that may serve as an exemplar."""
 
-    id: str
+    id: str  # of the sample whose target is this turn
     origin: Origin
-    history: Pairs
-    reply: str
+    history: Pairs  # the last turns before it
+    reply: str  # its text
     emotion: str | None = None
-    situation: str | None = None
+    situation: str | None = None  # of its dialogue
 
 
 def build_key(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None) -> str:
-    """Build the text by which a turn is found: the situation if `key` wants it and there is one, or else the texts of
+    """Builds the text by which a turn is found: the situation if `key` wants it and there is one, or else the texts of
     the last `key.turns` turns without speakers. It is "" if they are blank."""
     words = "" if key.text == "history" else (situation or "").strip()
     return words or join_history(history[-key.turns :])
 
 
 def join_history(history: Iterable[tuple[str, str]]) -> str:
-    """The texts of turns, one per line, without blank ones."""
+    """Joins the texts of turns, one per line, without blank ones."""
     return "\n".join(filter(None, (_join_lines(text) for _, text in history)))
 
 
@@ -76,7 +68,7 @@ def build_origin(dialogue: Dialogue) -> Origin:
 
 
 def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
-    """The entries of `corpus`, sorted by id, and the number of skipped turns, by reason.
+    """Builds the entries of `corpus`, sorted by id, and counts the skipped turns, by reason.
 
     An entry is a turn with a text, a history and a key text, by a speaker whose turns may be targets. If the key is the
     situation, which all turns of a dialogue share, only the last turn is an entry. Raises CorpusError if there is no
@@ -111,7 +103,7 @@ def as_pairs(turns: Iterable[Turn]) -> Pairs:
 
 
 def to_line(entry: Entry) -> str:
-    """The entry as a line of JSON, for the digest of the memory."""
+    """Formats the entry as a line of JSON, for the digest of the memory."""
     return json.dumps(asdict(entry), sort_keys=True) + "\n"
 
 

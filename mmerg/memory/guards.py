@@ -32,8 +32,8 @@ class Query:
 
 
 def find_guard(entry: Entry, query: Query, settings: MemorySettings, compare_histories: Callable[[], float]) -> str:
-    """The name of the first guard that excludes `entry`, or "". compare_histories: computes the cosine of the history
-    of the entry and that of the query."""
+    """Returns the name of the first guard that excludes `entry`, or "". compare_histories: computes the cosine of the
+    history of the entry and that of the query."""
     origin, other, threshold = query.origin, entry.origin, settings.exclude_similarity
     if _same_dialogue(origin, other):
         return "same dialogue"
@@ -47,8 +47,8 @@ def find_guard(entry: Entry, query: Query, settings: MemorySettings, compare_his
 
 
 def _reveals_reply(entry: Entry, reply: str) -> bool:
-    """True if the entry reveals the hidden reply: its reply has the same words, or, if the hidden reply is not short,
-    one of the texts that prompts may show nearly matches it or a part of it, in any order of words."""
+    """Returns True if the entry reveals the hidden reply: its reply has the same words, or, if the hidden reply is not
+    short, one of the texts that prompts may show nearly matches it or a part of it, in any order of words."""
     words = normalize_words(reply)
     if words and words == normalize_words(entry.reply):
         return True
@@ -61,7 +61,7 @@ def _reveals_reply(entry: Entry, reply: str) -> bool:
 
 
 def _nearly_equal(reply: str, text: str) -> bool:
-    """True if two texts have nearly the same words, or a text that is not short nearly matches a part of the other."""
+    """Returns True if texts have nearly the same words, or if a distinctive one nearly matches a part of the other."""
     from rapidfuzz import fuzz
 
     counts = Counter(split_bare_words(reply)), Counter(split_bare_words(text))
@@ -72,14 +72,14 @@ def _nearly_equal(reply: str, text: str) -> bool:
 
 
 def _same_dialogue(first: Origin, second: Origin) -> bool:
-    """True if two origins have the same dialogue id, conversation, or words in all turns."""
+    """Returns True if two origins have the same dialogue id, conversation, or words in all turns."""
     if first.conversation is not None and first.conversation == second.conversation:
         return True
     return first.dialogue == second.dialogue or bool(first.words and first.words == second.words)
 
 
 def _same_scene(first: Origin, second: Origin) -> bool:
-    """True if two origins are in the same episode and at most SCENE_GAP apart, or without times."""
+    """Returns True if two origins are in the same episode and at most SCENE_GAP apart, or without times."""
     if first.episode is None or first.episode != second.episode:
         return False
     if first.start is None or first.end is None or second.start is None or second.end is None:
@@ -88,7 +88,7 @@ def _same_scene(first: Origin, second: Origin) -> bool:
 
 
 def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
-    """Raise ConfigError if the memory's corpus shares files, conversations or dialogue ids with the evaluated one."""
+    """Raises ConfigError if the memory's corpus shares files, conversations or dialogue ids with the evaluated one."""
     conversations = {dialogue.conversation for dialogue in evaluated.dialogues if dialogue.conversation}
     ids = {dialogue.id for dialogue in evaluated.dialogues}
     shared = list(dict.fromkeys(d.conversation for d in source.dialogues if d.conversation in conversations))

@@ -1,4 +1,4 @@
-"""Finds the entries that are most similar to a query, without those that a guard excludes.
+"""A search for the entries that are most similar to a query, without those that a guard excludes.
 
 retrieved = memory.nearest(Query(origin, text, history), MemorySettings(name="mine", top_k=2))
 """
@@ -27,42 +27,36 @@ CACHE_SIZE = 4096  # vectors of the latest texts: 6 MiB at 384 dimensions
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A search result: an entry, and the cosine of its key text and the query's. guard: the guard that excluded it, or
-    ""."""
+    """A search result."""
 
     entry: Entry
-    similarity: float
-    guard: str = ""
+    similarity: float  # the cosine of its key text and the query's
+    guard: str = ""  # the guard that excluded it
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The results of a search. hits: the exemplars, best first. excluded: the entries above the last hit that guards
-    excluded. problem: why there are neither hits nor exclusions, or ""."""
+    """The results of a search."""
 
-    hits: tuple[Hit, ...]
-    excluded: tuple[Hit, ...]
-    problem: str = ""
+    hits: tuple[Hit, ...]  # the exemplars, best first
+    excluded: tuple[Hit, ...]  # the entries above the last hit that guards excluded
+    problem: str = ""  # why there are neither hits nor exclusions
 
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory; several threads may use it. digest: SHA-256 (hex) of all that determines its results. index: the
-    vectors of the entries, in the same order."""
+    """An open memory; several threads may use it."""
 
-    digest: str
+    digest: str  # SHA-256 (hex) of all that determines its results
     entries: Sequence[Entry]
     key: KeySettings
     embedder: Embedder
-    index: IndexFlatIP
+    index: IndexFlatIP  # the vectors of the entries, in the same order
 
     def nearest(self, query: Query, settings: MemorySettings) -> Retrieved:
-        """Find the most similar entries that no guard excludes: at most `top_k`, with at least `min_similarity` and
-        `min_words`.
-
-        If `emotion` is require_or_any, they have the emotion of the query, or any if no such entry is found (TRACE,
-        arXiv 2509.21849). If the query has no text or no vector, the result is only a problem.
-        """
+        """Finds the most similar entries that no guard excludes: at most `top_k`, with at least `min_similarity` and
+        `min_words`. If `emotion` is require_or_any, they have the emotion of the query, or any if no such entry is
+        found (TRACE, arXiv 2509.21849). If the query has no text or no vector, the result is only a problem."""
         if not query.text:
             return Retrieved((), (), f"the sample has no {self.key.named} to search the memory with")
         emotion = query.emotion if settings.emotion == "require_or_any" else None
@@ -73,8 +67,7 @@ class Memory:
             return Retrieved((), (), "the embedder returned no unit vector")
 
     def _search(self, query: Query, settings: MemorySettings, emotion: str | None = None) -> Retrieved:
-        """Rank all entries, since guards may exclude any number of them. Ties are in the order of entries. emotion: of
-        the entries; None for any."""
+        """Ranks all entries, as guards may exclude any number; ties in their order. emotion: of entries; None: any."""
         [products], [numbers] = self.index.search(self._vector(query.text)[None], self.index.ntotal)
         cosines = products.astype(np.float64).round(DECIMALS)
         order = np.lexsort((numbers, -cosines))
@@ -96,8 +89,8 @@ class Memory:
         return Retrieved(tuple(hits), tuple(excluded), problem)
 
     def _compare_histories(self, query: Query, entry: Entry, similarity: float) -> float:
-        """The cosine of the two histories: `similarity` if the ranking compares histories, or else by the embedder. It
-        is -1 if only one history is blank, and 1 if both are."""
+        """Returns the cosine of the two histories: `similarity` if the ranking compares histories, or else by the
+        embedder; -1 if only one history is blank, and 1 if both are."""
         if self.key.text == "history" and query.text == query.history:
             return similarity
         history = join_history(entry.history)
@@ -107,8 +100,7 @@ class Memory:
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:
-        """The vector of a text, [dimensions]. Cached, as each pass of a sample searches again, and samples share
-        entries."""
+        """The vector of a text, [dimensions]. Cached, as passes of a sample search again, and samples share entries."""
         return lru_cache(maxsize=CACHE_SIZE)(self._embed)
 
     def _embed(self, text: str) -> Vectors:

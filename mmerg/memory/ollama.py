@@ -1,4 +1,4 @@
-"""Embeds texts with an embedding model on Ollama, on one host or on several with the same model.
+"""An embedder on Ollama, on one host or on several with the same model.
 
 Each request has one text, and a host gets one request at a time, so that no vector depends on other texts. As with chat
 calls, a `Pool` retries failed calls, moves them to another host, and waits for lost hosts.
@@ -52,7 +52,7 @@ class Ollama:
         self._pool = Pool(pooled, patience=600.0, wait=wait, attempts=3)
 
     def identity(self) -> str:
-        """See `Embedder`. Raises ConfigError if two hosts have different models, and CallError if no host responds."""
+        """Implements `Embedder`. Raises ConfigError if hosts have different models, CallError if no host responds."""
         model = self._engine.model_dump(include={"model", "digest", "version"})
         return json.dumps({"kind": "ollama"} | model, sort_keys=True)
 
@@ -61,8 +61,8 @@ class Ollama:
         return self._pool.describe()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """See `Embedder`. Raises the errors of `identity`, CallError if a text gets no vector, and RunError if no host
-        comes back in time."""
+        """Implements `Embedder`. Raises the errors of `identity`, CallError if a text gets no vector, and RunError if
+        no host comes back in time."""
         self.identity()
         with ThreadPoolExecutor(self._pool.slots) as threads:
             try:
@@ -72,7 +72,7 @@ class Ollama:
                 raise
 
     def close(self) -> None:
-        """Refuse new calls and cancel those in flight."""
+        """Refuses new calls and cancels those in flight."""
         self._pool.close()
 
     def _vector(self, text: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""Embeds texts with a sentence transformer in ONNX format, without torch or a server. Vectors are pooled by the mean.
+"""An embedder with a sentence transformer in ONNX format, without torch or a server. Vectors are pooled by the mean.
 
 Each text goes through the model alone, as in a padded batch int8 activations would change its vector.
 """
@@ -35,10 +35,8 @@ PACKAGE_HINT = (
 class Onnx:
     """An embedder that loads its model when it is first needed. Raises ConfigError if a file cannot be used.
 
-    Args:
-        model, tokenizer: paths, or "package:NAME/FILE".
-        folder: a folder with model.onnx (or onnx/model.onnx) and tokenizer.json, which replaces both.
-        max_length: in tokens. Of a longer text the last tokens are used, as they belong to the latest turn.
+    model, tokenizer: paths, or "package:NAME/FILE". folder: has model.onnx (or onnx/model.onnx) and tokenizer.json, and
+    replaces both. max_length: in tokens. Of a longer text the last tokens are used, as they belong to the latest turn.
     """
 
     def __init__(self, model: str, tokenizer: str, folder: str | None = None, max_length: int = 256) -> None:
@@ -47,7 +45,7 @@ class Onnx:
         self._lock = threading.Lock()
 
     def identity(self) -> str:
-        """See `Embedder`. It includes the kind of processor, which changes the last digits of vectors."""
+        """Implements `Embedder`. Includes the kind of processor, which changes the last digits of vectors."""
         return self._model().identity
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -55,8 +53,8 @@ class Onnx:
             return scale_to_unit(list(threads.map(self._model().embed, texts)))
 
     def measure_unknown(self, texts: Sequence[str]) -> float:
-        """The share (0 to 1) of word tokens that are unknown or single letters. It is high for a language on which the
-        model was not trained."""
+        """Measures the share (0 to 1) of word tokens that are unknown or single letters. It is high for a language on
+        which the model was not trained."""
         return self._model().measure_unknown(texts)
 
     def _model(self) -> "_Model":
@@ -81,13 +79,13 @@ class Onnx:
 
 
 def _find_weights(model: Path) -> list[Path]:
-    """The files with weights beside the file of the model, such as model.onnx_data."""
+    """Finds the files with weights beside the file of the model, such as model.onnx_data."""
     return sorted(model.parent.glob(f"{model.stem}*data"))
 
 
 @lru_cache(maxsize=2)
 def _load(model: Path, tokenizer: Path, max_length: int, *changed: int) -> "_Model":  # noqa: ARG001
-    """Load a model, which the runs of a sweep share. changed: when the files were last changed."""
+    """Loads a model, which the runs of a sweep share. changed: when the files were last changed."""
     return _Model(model, tokenizer, max_length)
 
 
@@ -143,7 +141,7 @@ class _Model:
         return sum(token in UNKNOWN_TOKENS or len(token.strip("#▁")) == 1 for token in words) / max(len(words), 1)
 
     def embed(self, text: str) -> npt.NDArray[np.float64]:
-        """The mean of the vectors of all tokens, special tokens included: [dimensions]."""
+        """Returns the mean of the vectors of all tokens, special tokens included: [dimensions]."""
         ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int64)
         feeds = dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         [tokens] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
@@ -152,7 +150,7 @@ class _Model:
 
 
 def _require_mean_pooling(model: Path) -> None:
-    """Raise ConfigError if the model's config sets another pooling than the mean."""
+    """Raises ConfigError if the model's config sets another pooling than the mean."""
     files = (folder / "1_Pooling" / "config.json" for folder in model.parents[:2])
     if file := next(filter(Path.is_file, files), None):
         try:

@@ -1,4 +1,4 @@
-"""Stores memories on disk. Each is written as a whole, and used only for the entries from which it was built.
+"""Memories on disk. Each is written as a whole, and used only for the entries from which it was built.
 
 The name of a file is a digest of the entries, the key, the embedder and the format. The file contains the SHA-256 of
 the vectors, and then the vectors. Opening an existing memory writes nothing, so its folder may be read-only.
@@ -32,19 +32,19 @@ _HEAD = hashlib.sha256().digest_size
 
 
 class BuildProgress(Protocol):
-    """Shows the progress of a build."""
+    """A display of a build's progress."""
 
     def note(self, text: str) -> None:
-        """Show a line of text."""
+        """Shows a line of text."""
 
     def report(self, done: int, total: int) -> None:
-        """Show how many of the distinct texts are embedded."""
+        """Shows how many of the distinct texts are embedded."""
 
 
 def open_memory(
     folder: Path, corpus: Corpus, key: KeySettings, embedder: Embedder, progress: BuildProgress
 ) -> tuple[Memory, Mapping[str, int]]:
-    """Open the memory of `corpus`, and build it in `folder` if it does not exist. Also returns the number of skipped
+    """Opens the memory of `corpus`, or builds it in `folder` if it does not exist. Also returns the number of skipped
     turns, by reason. Raises RunError if the memory cannot be read or written."""
     entries, skipped = build_entries(corpus, key)
     identity = {
@@ -84,7 +84,7 @@ def open_memory(
 
 
 def build_index(vectors: Vectors) -> IndexFlatIP:
-    """Build a FAISS index of unit `vectors` [entries, dimensions]. Inner products are cosines; the search is exact."""
+    """Builds a FAISS index of unit `vectors` [entries, dimensions]. Inner products are cosines; the search is exact."""
     from faiss import IndexFlatIP
 
     index = IndexFlatIP(vectors.shape[1])
@@ -93,7 +93,7 @@ def build_index(vectors: Vectors) -> IndexFlatIP:
 
 
 def _read(path: Path, count: int) -> Vectors | None:
-    """The vectors on disk, [count, dimensions], or None if they are missing or damaged. Raises RunError if the file
+    """Reads the vectors on disk, [count, dimensions]; None if they are missing or damaged. Raises RunError if the file
     cannot be read."""
     try:
         data = path.read_bytes()

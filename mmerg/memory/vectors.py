@@ -18,17 +18,17 @@ class NoVectorError(ConfigError):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. Several threads call it. It may have a `close()` that cancels `embed`."""
+    """A model that turns texts into vectors. Several threads call it. It may have a `close()` that cancels `embed`."""
 
     def identity(self) -> str:
-        """All that vectors depend on: digests of model and tokenizer, versions, pooling, lengths, machine."""
+        """Returns all that vectors depend on: digests of model and tokenizer, versions, pooling, lengths, machine."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A unit vector for each text, float32 [texts, dimensions]. It must depend only on its text."""
+        """Returns a unit vector for each text, float32 [texts, dimensions]. It must depend only on its text."""
 
 
 def scale_to_unit(vectors: npt.ArrayLike) -> Vectors:
-    """Scale `vectors` [texts, dimensions] to length 1. A vector of zeros becomes NaN."""
+    """Scales `vectors` [texts, dimensions] to length 1. A vector of zeros becomes NaN."""
     array = np.asarray(vectors, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled: Vectors = (array / np.linalg.norm(array, axis=-1, keepdims=True)).astype(np.float32)
@@ -36,8 +36,8 @@ def scale_to_unit(vectors: npt.ArrayLike) -> Vectors:
 
 
 def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None = None) -> Vectors:
-    """Return `vectors` unchanged. names: the names of the texts for errors. Raises NoVectorError if a vector is not of
-    length 1, and ConfigError if the array has another shape than [names, dimensions]."""
+    """Returns `vectors` unchanged. names: of the texts, for errors. Raises NoVectorError if a vector is not of length
+    1, and ConfigError if the array has another shape than [names, dimensions]."""
     if vectors.ndim != 2 or vectors.shape != (len(names), dimensions or vectors.shape[1]):
         what = f"the embedder returned an array of shape {vectors.shape} for {len(names)} texts"
         others = f", and other texts have {dimensions} dimensions" if dimensions else ""
@@ -53,11 +53,8 @@ def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None
 def embed_all(
     embedder: Embedder, texts: Sequence[str], names: Sequence[str], progress: Callable[[int, int], None]
 ) -> Vectors:
-    """Embed many texts, [texts, dimensions], and check their vectors. Equal texts are embedded once.
-
-    names: the names of the texts for errors. progress: is called with the number of distinct texts that are embedded so
-    far, and the number of all distinct texts.
-    """
+    """Embeds many texts, [texts, dimensions], and checks their vectors. Equal texts are embedded once. names: of the
+    texts, for errors. progress: is called with the number of distinct texts embedded so far, and that of all."""
     first_names = dict(zip(reversed(texts), reversed(names), strict=True))
     distinct = list(dict.fromkeys(texts))
     parts: list[Vectors] = []

@@ -18,27 +18,17 @@ AGAIN = "calibrate it again: mmerg audit RUN --calibrate auditor.json"
 
 
 class Auditor(Record):
-    """The measured checks of a model.
+    """The measured checks of a model."""
 
-    Attributes:
-        run: the folder of the measured run.
-        dialogues: how many dialogues were drawn with `seed`; the checks were fitted on half of them.
-        model, digest, think: the measured model, and whether it thinks.
-        fingerprint: of the corpus that the checks were fitted on.
-        prompts: digests of templates, schemas, checks and inputs, named as in a run's identity.
-        checks: by stage.
-        labels: the calibration of emotions that are read from label probabilities.
-    """
-
-    run: str = ""
-    dialogues: int = 0
+    run: str = ""  # the folder of the measured run
+    dialogues: int = 0  # drawn with `seed`; the checks were fitted on half of them
     seed: int = 0
     model: str
-    digest: str
+    digest: str  # of the model
     think: bool = False
-    fingerprint: str = ""
-    prompts: dict[str, str]
-    checks: dict[str, Check] = Field(default_factory=dict)
+    fingerprint: str = ""  # of the corpus that the checks were fitted on
+    prompts: dict[str, str]  # digests of templates, schemas, checks and inputs, named as in a run's identity
+    checks: dict[str, Check] = Field(default_factory=dict)  # by stage
     labels: LabelPrior | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Compares several runs with the first one, sample by sample.
+"""Comparison of several runs with the first one, sample by sample.
 
 [row.sample for row in compare_samples([read_results(a), read_results(b)]) if row.worse]
 """
@@ -13,24 +13,15 @@ CHANGES = {"changed": "other reply or label", "better": "label became right", "w
 
 @dataclass(frozen=True, slots=True)
 class SampleComparison:
-    """The results of several runs for one sample.
-
-    Attributes:
-        results: by run; None if a run has no result.
-        first: the number of the first run that has a result, from 0.
-        gold: the correct label; "" if there is none.
-        changed: the reply or label of a run differs from that of the first run.
-        better: a run has the correct label, and the first run does not.
-        worse: the first run has the correct label, and another run does not.
-    """
+    """The results of several runs for one sample."""
 
     sample: str
-    results: tuple[Result | None, ...]
-    first: int
-    gold: str
-    changed: bool
-    better: bool
-    worse: bool
+    results: tuple[Result | None, ...]  # by run; None if a run has no result
+    first: int  # the number of the first run that has a result, from 0
+    gold: str  # the correct label; "" if there is none
+    changed: bool  # the reply or label of a run differs from that of the first run
+    better: bool  # a run has the correct label, and the first run does not
+    worse: bool  # the first run has the correct label, and another run does not
 
 
 def compare_samples(runs: Sequence[Mapping[str, Result]]) -> list[SampleComparison]:

@@ -1,4 +1,4 @@
-"""Finds the differences between runs that affect results, and labels runs by them."""
+"""The differences between runs that affect results, and labels of runs by them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,16 +35,15 @@ _LONGEST_VALUE, _LONGEST_CHANGE = 20, 200  # characters in a label, and in a cha
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting, by its path, or another difference (`engine.version`, `model digest`, `commit`), with the value of
-    each run as a text; NONE if a run lacks it."""
+    """A setting by its path, or another difference, such as `model digest`; and its value in each run, or NONE."""
 
     name: str
     values: tuple[str, ...]
 
 
 def diff_configs(manifests: Sequence[BaseManifest]) -> list[Setting]:
-    """The differences between runs: settings in order, digests of inputs, the engine, and the commit. If replies were
-    imported, only the differences of system, dataset and protocol are known."""
+    """Lists the differences between runs: settings in order, digests of inputs, the engine, and the commit. If replies
+    were imported, only the differences of system, dataset and protocol are known."""
     differences = _find_differences(
         [_flatten_settings(manifest.settings) for manifest in manifests],
         [_shorten_digests(manifest) for manifest in manifests],
@@ -94,8 +93,8 @@ def _describe_change(setting: Setting) -> str:
 
 
 def label_runs(runs: Sequence[RunRef]) -> list[str]:
-    """A short, unique label for each run: the name that the user gave it, or the backbone, and as needed the system,
-    the corpus, settings and a number."""
+    """Returns a short, unique label for each run: its custom name or its backbone, and as needed the system, the
+    corpus, settings and a number."""
     manifests = [run.manifest for run in runs]
     custom_names = [manifest.custom_name for manifest in manifests]
     is_unique = [bool(name) and custom_names.count(name) == 1 for name in custom_names]
@@ -121,14 +120,13 @@ def label_runs(runs: Sequence[RunRef]) -> list[str]:
 
 
 def grouping_key(manifest: BaseManifest, *settings: str) -> str:
-    """A text that is equal for runs that differ only in the settings at these dotted paths."""
+    """Returns a text that is equal for runs that differ only in the settings at these dotted paths."""
     digests = {name: digest for name, digest in manifest.identity.items() if name not in (CONFIG, *settings)}
     return json.dumps([canonicalize(manifest.settings, *settings), digests], sort_keys=True)
 
 
 def _find_differences(settings: Sequence[Mapping[str, str]], *others: Sequence[Mapping[str, str]]) -> list[Setting]:
-    """The differences between mappings, of which each sequence has one per run. Omits differences that follow from
-    another one."""
+    """Finds the differences between mappings, one per run in each sequence, except those that follow from another."""
     several_systems = len({leaves.get("system.name") for leaves in settings}) > 1
     differences = []
     for runs in (settings, *others):
@@ -144,13 +142,13 @@ def _find_differences(settings: Sequence[Mapping[str, str]], *others: Sequence[M
 
 
 def _follows_from_system(name: str, values: Sequence[str]) -> bool:
-    """True if a run lacks the setting because its system has no such setting."""
+    """Returns True if a run lacks the setting because its system has no such setting."""
     always_shown = name == "system.name" or (name.endswith(".transductive") and "true" in values)
     return name.startswith(_OF_SYSTEM) and NONE in values and not always_shown
 
 
 def _explains(cause: Setting, effect: Setting) -> bool:
-    """True if a difference explains another, which is a digest or a copy of it, or has no effect because of it."""
+    """Returns True if `effect` is a digest or a copy of `cause`, or has no effect because of it."""
     if effect.name.endswith(DIGEST):
         causes = next(causes for start, causes in _EXPLAINED_BY.items() if effect.name.startswith(start))
         return cause.name.startswith((*causes, *_ADDED_BY) if NONE in effect.values else causes)
@@ -166,7 +164,7 @@ def _explains(cause: Setting, effect: Setting) -> bool:
 
 
 def _shorten_digests(manifest: BaseManifest) -> dict[str, str]:
-    """The parts of the identity, and the fields of the engine."""
+    """Returns the parts of the identity, and the fields of the engine."""
     engine = manifest.engine.model_dump(mode="json")
     parts = manifest.identity.items()
     digests = {f"{part}{DIGEST}": shorten_digest(digest) for part, digest in parts if part not in (CONFIG, ENGINE)}
@@ -175,7 +173,7 @@ def _shorten_digests(manifest: BaseManifest) -> dict[str, str]:
 
 
 def _flatten_settings(settings: Mapping[str, object]) -> dict[str, str]:
-    """The settings that affect results, by the path that a user sets: source M is `memory`."""
+    """Returns the settings that affect results, by the path that a user sets: source M is `memory`."""
     leaves = dict(_iterate_leaves(canonicalize(settings)))
     if settings.get("memory"):
         leaves = {name.replace("sources.M.", "memory.", 1): text for name, text in leaves.items()}

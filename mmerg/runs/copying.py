@@ -1,4 +1,4 @@
-"""Counts the four-word sequences that a reply copies from the model's prompts.
+"""The four-word sequences that a reply copies from the model's prompts.
 
 count_copied(trace, "I am so sorry to hear that.", "R")    # {"all": 4, "any": 4, "exemplars": 4}
 """
@@ -46,8 +46,8 @@ def count_copied(trace: SampleTrace, response: str, symbol: str) -> dict[str, in
 
 
 def _find_instructions(trace: SampleTrace, first: Pass, ngrams: Iterable[Ngram], symbol: str) -> set[Ngram]:
-    """The sequences that are in the instructions of the first pass. Prompts after the reply show the reply, so there a
-    sequence must appear more often than in the reply."""
+    """Finds the sequences that are in the instructions of the first pass. Prompts after the reply show the reply, so
+    there a sequence must appear more often than in the reply."""
     data = _find_ngrams(ngrams, (keyframe.description for keyframe in trace.keyframes))
     wanted, instructions = frozenset(ngrams), set[Ngram]()
     in_reply: Counter[Ngram] = Counter()
@@ -66,7 +66,7 @@ def _find_instructions(trace: SampleTrace, first: Pass, ngrams: Iterable[Ngram],
 
 
 def _find_ngrams(ngrams: Iterable[Ngram], texts: Iterable[str]) -> set[Ngram]:
-    """The sequences that appear in one of the texts."""
+    """Finds the sequences that appear in one of the texts."""
     return {ngram for text in texts for ngram in _split_line(text)} & set(ngrams)
 
 
@@ -76,7 +76,7 @@ def _split_line(line: str) -> frozenset[Ngram]:
 
 
 def iterate_texts(value: object) -> Iterator[str]:
-    """All texts in an output, at any depth."""
+    """Yields all texts in an output, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):

@@ -164,8 +164,7 @@ class PassLost(_OfPass):
 
 
 class Rerun(_OfStage):
-    """Pass t starts again from `stage`. Its prompt shows the reason and the correction, unless it runs in other
-    views."""
+    """Pass t starts again from `stage`. Its prompt shows reason and correction, unless it runs in other views."""
 
     kind: Literal["rerun"] = "rerun"
     reason: str

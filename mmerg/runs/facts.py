@@ -1,9 +1,8 @@
-"""Computes the fields of a result from a sample's events, so that tables and metrics need no events.
+"""The fields of a result that follow from a sample's events, so that tables and metrics need no events.
 
-Also finds the log-probabilities of the response's tokens. A server returns one for each generated token: also for
-thinking (which comes first on Ollama), line feeds, a removed stop text, JSON around the response, and on some servers
-the end token. A token belongs to the response if it has a character of it. llama.cpp returns none for a last token that
-ends with the stop text (".\\n").
+A server returns a log-probability for each generated token: also for thinking (which comes first on Ollama), line
+feeds, a removed stop text, JSON around the response, and on some servers the end token. A token belongs to the response
+if it has a character of it. llama.cpp returns none for a last token that ends with the stop text (".\\n").
 """
 
 import json
@@ -28,9 +27,8 @@ BROKEN = "\ufffd"  # the text of a token that is only a part of a character
 def collect_facts(
     trace: SampleTrace, response: str | None = None, places: Mapping[str, str] = NOWHERE
 ) -> dict[str, object]:
-    """The fields of a `Result` that follow from the events of the attempt. response: the final one; None if the sample
-    failed. places: by name ("response", "emotion"), the symbol of the output that holds it, such as "R", or its field,
-    such as "o.reply"."""
+    """Computes the fields of a `Result` that follow from the events. response: the final one; None if the sample
+    failed. places: by name ("response", "emotion"), an output's symbol ("R") or field ("o.reply")."""
     exemplars = {(event.symbol, str(item["id"])) for event in trace.supplied for item in event.content if "id" in item}
     excluded = {(entry.guard, event.symbol, entry.id) for event in trace.supplied for entry in event.excluded}
     cleaned = Counter(kind for call in trace.calls if call.cleaned for kind in call.cleaned.taken)
@@ -67,8 +65,7 @@ def collect_facts(
 
 
 def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
-    """For each stage but the first: how many of its output's four-word sequences are also in the output of the previous
-    stage, and how many it has."""
+    """Counts the four-word sequences of each output but the first: those copied from the output before, and all."""
     copied = {}
     for previous, produced in pairwise(outputs):
         earlier = {ngram for text in iterate_texts(previous.output) for ngram in split_ngrams(text)}
@@ -79,7 +76,7 @@ def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
 
 
 def _forecasts(trace: SampleTrace, place: str) -> tuple[str | None, ...]:
-    """The emotion of each pass. A pass that ended before its forecast has that of the pass before."""
+    """Returns the emotion of each pass. A pass that ended before its forecast has that of the pass before."""
     symbol = place.partition(".")[0]
     labels: list[str | None] = []
     for pass_ in trace.passes.values():
@@ -88,8 +85,8 @@ def _forecasts(trace: SampleTrace, place: str) -> tuple[str | None, ...]:
 
 
 def _response_call(trace: SampleTrace, symbol: str, response: str) -> Reply | None:
-    """The reply of the model that became the response: the last one of its stage up to the selected pass, which may
-    have kept an earlier response."""
+    """Returns the reply of the model that became the response: the last one of its stage up to the selected pass, which
+    may have kept an earlier response."""
     last = trace.selected.t if trace.selected else -1
     stages = [
         output.stage for pass_ in trace.passes.values() for output in pass_.outputs.values() if output.symbol == symbol
@@ -100,15 +97,14 @@ def _response_call(trace: SampleTrace, symbol: str, response: str) -> Reply | No
 
 
 def sum_logprobs(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
-    """The sum of the log-probabilities (natural logarithm) of the response's tokens, and their number. The sum is None
-    if the tokens cannot be found, or if a value is no log-probability."""
+    """Returns the sum of the log-probabilities (natural logarithm) of the response's tokens, and their number. The sum
+    is None if the tokens cannot be found, or if a value is no log-probability."""
     logprobs = find_response_logprobs(reply.logprobs, reply.text, response, field) or ()
     valid = bool(logprobs) and all(logprob <= ROUNDING for logprob in logprobs)  # false for NaN
     return sum(logprobs) if valid else None, len(logprobs)
 
 
 def _timing(replies: Iterable[Reply]) -> Timing:
-    """The speed of calls that were not cached."""
     fresh = [reply for reply in replies if not reply.cached]
     rests = [(reply.response_tokens, reply.seconds - reply.prompt_seconds) for reply in fresh]
     return Timing(
@@ -122,9 +118,8 @@ def _timing(replies: Iterable[Reply]) -> Timing:
 def find_response_logprobs(
     logprobs: Sequence[TokenLogprob], text: str, response: str, field: str = ""
 ) -> tuple[float, ...] | None:
-    """The log-probabilities of the tokens of `response` in `text`, or, with a `field`, in the JSON string of that
-    field. None if the tokens do not match the text, or if the response is not in one piece, as after a removal in its
-    middle."""
+    """Returns the log-probabilities of the tokens of `response` in `text`, or, with a `field`, in the JSON string of
+    that field. Returns None if the tokens do not match the text, or if the response is not in one piece."""
     start = text.find(response)
     start, end = _in_json(text, response, field) if field else (start, start + len(response))
     spans = _spans([entry.token for entry in logprobs], text)
@@ -154,8 +149,8 @@ def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
 
 
 def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """The start and end of each token in `text`. Tokens of thinking come before it, and end tokens after it. None if
-    the tokens do not match."""
+    """Returns the start and end of each token in `text`; None if the tokens do not match. Tokens of thinking come
+    before it, and end tokens after it."""
     first = "".join(tokens).rfind(text)
     if first >= 0:
         return list(pairwise(accumulate(map(len, tokens), initial=-first)))

@@ -37,13 +37,9 @@ RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
 class Folder(Generic[Line]):
     """A folder that is open for writing: a manifest, events, and a file with a record for each sample.
 
-    It is a context manager. Several threads may call `record`. Methods raise RunError if writing fails.
-
-    Args:
-        manifest: its identity must be that of the folder; its only session is this start.
-        record: the class of the records in `file`.
-        folders: the names of the subfolders.
-        results: the records as read earlier, which are read again only if their file has changed.
+    It is a context manager. Several threads may call `record`. Methods raise RunError if writing fails. The identity of
+    `manifest` must be that of the folder, and its only session is this start. `results` were read earlier, and are read
+    again only if their file has changed.
     """
 
     def __init__(
@@ -79,8 +75,7 @@ class Folder(Generic[Line]):
         self._opened.close()
 
     def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
-        """Runs one attempt at a sample, and writes its events and record: `work` emits the events and returns the
-        record."""
+        """Runs one attempt at a sample, and writes the events that `work` emits and the record that it returns."""
         with recording(self.path, sample) as emit:
             record = work(emit).with_digest(self._manifest.identity)
             self._add(record)  # before its events are in place, so that line and events are of the same attempt
@@ -129,7 +124,7 @@ class Folder(Generic[Line]):
             self._rewrite()
 
     def _changed_error(self, earlier: BaseManifest, changed: Sequence[str]) -> RunError:
-        """The error for a run whose settings, data or engine have changed since its start."""
+        """Builds the error for a run whose settings, data or engine have changed since its start."""
         before, now = earlier.engine, self._manifest.engine
         to_start = "tags=[new]" if isinstance(earlier, Manifest) else f"runs={self.path.parent}-2"
         servers = {(engine.backend, engine.version, engine.model, engine.digest) for engine in (before, now)}
@@ -201,12 +196,12 @@ class Run(Folder[Result]):
 
 
 def read_results(path: Path) -> Results[Result]:
-    """The results by sample id, in the order of the file. Raises RunError if the folder is no run or was changed."""
+    """Reads the results of a run, in the order of the file. Raises RunError if the folder is no run or was changed."""
     return read_records(path, Result, RESULTS)
 
 
 def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
-    """The records of any folder with a manifest; see `read_results`."""
+    """Reads the records of any folder with a manifest; see `read_results`."""
     manifest = read_any_manifest(path)
     results, names = _read(path / file, record, manifest.identity)
     if manifest.records is None:
@@ -227,7 +222,7 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
 
 
 def read_partial_results(path: Path, manifest: Manifest) -> Results[Result]:
-    """The results of a run that may be unfinished. Samples in `without_events` run again at the next start."""
+    """Reads the results of a run that may be unfinished. Samples in `without_events` run again at the next start."""
     return _read(path / RESULTS, Result, manifest.identity)[0]
 
 

@@ -69,8 +69,8 @@ def digest_run(
     readers: Mapping[str, object],
 ) -> Digests:
     """Computes the parts of a run's identity that are known before the first call. corpus: its fingerprint.
-    system_parts: the result of `digest_system`. readers: by symbol, the source or embedder that reads the files in the
-    settings of a source. Raises ConfigError if a user's class has neither a digest nor a file."""
+    system_parts: from `digest_system`. readers: by symbol, the source or embedder that reads the files in the settings
+    of a source. Raises ConfigError if a user's class has neither a digest nor a file."""
     plain, parts = copy.deepcopy(settings), dict(system_parts)
     nodes, source_nodes = plain["system"]["stages"], plain["sources"]
     if system.auditor:
@@ -110,12 +110,11 @@ def digest_system(system: System, templates: Mapping[str, str]) -> Digests:
 
 
 def combine_digests(digests: Mapping[str, str]) -> str:
-    """The SHA-256 (hex) of several digests."""
+    """Returns the SHA-256 (hex) of several digests."""
     return _sha256(json.dumps(digests, sort_keys=True))
 
 
 def serialize_engine(engine: Engine) -> str:
-    """The engine as a part of an identity."""
     return json.dumps(engine.model_dump(mode="json"), sort_keys=True)
 
 
@@ -124,7 +123,7 @@ def _sha256(text: str) -> str:
 
 
 def _read_model_sizes(settings: Plain) -> Digests:
-    """The sizes of the model's files in bytes, as different files may have the same name."""
+    """Reads the sizes of the model's files in bytes, as different files may have the same name."""
     files = [Path(str(get_path(settings, f"backbone.{key}") or "")) for key in ("gguf", "mmproj")]
     return {file.name: str(file.stat().st_size) for file in files if file.is_file()}
 
@@ -143,8 +142,7 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
 
 
 def _add_file(digests: Digests, file: Path) -> str:
-    """Adds the SHA-256 of a file, and returns its key: the file's name, with its folder's name for a second file of
-    that name. Raises OSError."""
+    """Adds a file's SHA-256. Returns its key: its name, with its folder's if another file has it. Raises OSError."""
     digest = compute_sha256(file)
     is_free = file.name not in _RESERVED and digests.get(file.name, digest) == digest
     name = file.name if is_free else f"{file.parent.name}/{file.name}"
@@ -177,18 +175,16 @@ def name_files(node: object, reader: object, digests: Digests) -> object:
 
 
 def _get_digest(thing: object) -> str:
-    """The attribute `digest`; "" if there is none."""
     digest = getattr(thing, "digest", None)
     return digest if isinstance(digest, str) else ""
 
 
 def get_runtime_settings(plain: Plain) -> Plain:
-    """The values of the RUNTIME_KEYS in a resolved config, by dotted path. Each start of a run records them."""
+    """Returns the values of the RUNTIME_KEYS in a resolved config, by dotted path. Each start of a run records them."""
     return {path: value for path in RUNTIME_KEYS if (value := get_path(plain, path)) is not None}
 
 
 def replace_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
-    """The config with other runtime settings."""
     changed = copy.deepcopy(plain)
     for path, value in runtime.items():
         above, _, last = path.rpartition(".")
@@ -197,13 +193,13 @@ def replace_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
 
 
 def digest_settings(plain: Mapping[str, object]) -> str:
-    """The SHA-256 (hex) of the settings that affect results in a resolved config."""
+    """Returns the SHA-256 (hex) of the settings that affect results in a resolved config."""
     return _sha256(json.dumps(canonicalize(plain), sort_keys=True))
 
 
 def canonicalize(plain: Mapping[str, object], *ignored: str) -> Plain:
-    """The settings that affect results, in canonical form, without those at the dotted paths `ignored`. A missing
-    setting counts as off, since imported replies lack many."""
+    """Returns the settings that affect results, in canonical form, without those at the dotted paths `ignored`. A
+    missing setting counts as off, since imported replies lack many."""
     kept: Plain = _remove_folders(plain)
     for part, canonicalize_part in (("protocol", _canonicalize_protocol), ("system", _canonicalize_system)):
         if isinstance(kept.get(part), dict):
@@ -229,7 +225,7 @@ def canonicalize(plain: Mapping[str, object], *ignored: str) -> Plain:
 
 
 def _remove_folders(node: Any, path: str = "") -> Any:
-    """A copy without runtime settings, the folders of files, and the root of the corpus, which has a digest."""
+    """Returns a copy without runtime settings, the folders of files, and the root of the corpus, which has a digest."""
     of_corpus = path.split(".", maxsplit=1)[0] == "dataset"
     if isinstance(node, Mapping):
         above = f"{_EMBEDDER.sub('memory.embedder', path)}." if path else ""
@@ -269,8 +265,8 @@ def _canonicalize_system(system: Plain) -> None:
 
 
 def _canonicalize_source(node: Plain) -> Plain:
-    """The settings of a source that have an effect. Omits the embedder of a small empathetic model, which the model's
-    digest covers."""
+    """Returns the settings of a source that have an effect, without the embedder of a small empathetic model, which the
+    model's digest covers."""
     if get_path(node, "top_k") == 0:
         return dict(_NO_EXEMPLARS)
     if get_path(node, "_target_") != _SEM:

@@ -1,5 +1,5 @@
-"""Describes the inputs of a system's agents, other than each other's outputs, from the settings of its run. Systems
-with different inputs differ in more than their method."""
+"""The inputs of a system's agents, other than each other's outputs, by the settings of its run. Systems with different
+inputs differ in more than their method."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ SOURCES = {
 
 
 def list_inputs(manifest: Manifest) -> tuple[str, ...]:
-    """Describes the inputs; () for imported replies, whose inputs are unknown."""
+    """Lists the inputs; () for imported replies, whose inputs are unknown."""
     return () if manifest.imported else tuple(_describe_inputs(manifest))
 
 

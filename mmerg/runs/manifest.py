@@ -33,8 +33,7 @@ AGAIN = "rename or remove the folder, then run the same command again: finished 
 
 
 def _validate(settings: Plain) -> Plain:
-    """Raises ValueError for invalid settings. Imported replies have only some settings, so missing ones are
-    accepted."""
+    """Raises ValueError for invalid settings. Accepts missing ones, as imported replies have only some settings."""
     try:
         (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
     except ValidationError as error:
@@ -66,8 +65,7 @@ class ProtocolSection(Record):
 
 
 class MemorySection(Record):
-    """A memory of exemplars: its corpus, entries and embedder, and the number of excluded turns by reason
-    (`skipped`)."""
+    """A memory of exemplars. skipped: the number of turns that are no entries, by reason."""
 
     corpus: Split
     entries: Count
@@ -78,8 +76,7 @@ class MemorySection(Record):
 
 
 class Session(Record):
-    """A start of the run: its time, the installed versions, the commit, and `how`, the settings that do not affect
-    results."""
+    """A start of the run. how: the settings that do not affect results."""
 
     at: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
@@ -88,42 +85,35 @@ class Session(Record):
 
 
 class BaseManifest(Record):
-    """The fields of every manifest.
-
-    Attributes:
-        identity: digests of everything that affects results; see `mmerg.runs.identity`.
-        settings: all settings of the first start.
-        records: the number of records; None until a start ends.
-        digest: of all fields but `sessions`, `name` and `tags`.
-    """
+    """The fields of every manifest."""
 
     format: Literal[2] = 2
-    identity: dict[str, str]
+    identity: dict[str, str]  # see `mmerg.runs.identity`
     engine: Engine
-    settings: Annotated[Plain, AfterValidator(_validate)] = Field(default_factory=dict)
+    settings: Annotated[Plain, AfterValidator(_validate)] = Field(default_factory=dict)  # of the first start
     sessions: tuple[Session, ...] = ()
-    records: Count | None = None
-    digest: str = ""
+    records: Count | None = None  # their number; None until a start ends
+    digest: str = ""  # of all fields but `sessions`, `name` and `tags`
 
     def with_digest(self, records: int | None = None) -> Self:
-        """The manifest with the number of records and its digest."""
+        """Returns the manifest with the number of records and its digest."""
         manifest = self.model_copy(update={"records": records})
         fields = manifest.model_dump(mode="json", exclude_defaults=True, exclude={"digest", "sessions", "name", "tags"})
         digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
         return manifest.model_copy(update={"digest": digest})
 
     def setting(self, path: str, default: Any = None) -> Any:
-        """The setting at a dotted path; `default` if it is missing or null."""
+        """Returns the setting at a dotted path; `default` if it is missing or null."""
         value = get_path(self.settings, path)
         return default if value is None else value
 
 
 class Manifest(BaseManifest):
-    """The manifest of a run. memories: by the symbol of their source. name, tags: as the user set them."""
+    """The manifest of a run."""
 
     corpus: Corpus
     protocol: ProtocolSection
-    memories: dict[str, MemorySection] = Field(default_factory=dict)
+    memories: dict[str, MemorySection] = Field(default_factory=dict)  # by the symbol of their source
     name: str = ""
     tags: tuple[str, ...] = ()
 
@@ -148,16 +138,13 @@ class Manifest(BaseManifest):
 
 
 class JudgedRun(Record):
-    """A run whose replies were judged."""
-
     run: str
     identity: dict[str, str]
     engine: Engine
 
 
 class JudgingManifest(BaseManifest):
-    """The manifest of a judging: the judged runs, and the numbers of items and of excluded ones by reason
-    (`skipped`)."""
+    """The manifest of a judging, with the number of items, and of excluded ones by reason (`skipped`)."""
 
     judged: tuple[JudgedRun, ...]
     items: Count
@@ -166,8 +153,6 @@ class JudgingManifest(BaseManifest):
 
 @dataclass(frozen=True)
 class RunRef:
-    """A run folder and its manifest."""
-
     path: Path
     manifest: Manifest
 
@@ -177,7 +162,7 @@ class RunRef:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of the run in `path`. Raises RunError, which names the wrong field, if it is missing or invalid."""
+    """Reads the manifest of a run. Raises RunError, which names the wrong field, if it is missing or invalid."""
     manifest = read_any_manifest(path)
     if isinstance(manifest, Manifest):
         return manifest
@@ -187,7 +172,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
-    """The manifest of the run or judging in `path`. Raises RunError if it is missing or invalid, or was changed."""
+    """Reads the manifest of a run or judging. Raises RunError if it is missing or invalid, or was changed."""
     file = path / MANIFEST
     try:
         content = json.loads(file.read_bytes().decode())
@@ -214,7 +199,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
 
 
 def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[RunRef]:
-    """The runs in these folders. Raises RunError if a folder has no run, or if two have the same `key`."""
+    """Reads the manifests of runs. Raises RunError if a folder has no run, or if two have the same `key`."""
     first: dict[object, Path] = {}
     for path in paths:
         if before := first.get(key(path)):
@@ -225,12 +210,12 @@ def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resol
 
 
 def read_run_refs(paths: Sequence[Path]) -> list[RunRef]:
-    """The runs in these folders. Raises RunError if a folder has no run, or if two runs have the same name."""
+    """Reads the manifests of runs. Raises RunError if a folder has no run, or if two runs have the same name."""
     return check_runs(paths, lambda path: path.resolve().name)
 
 
 def _missing_run_error(path: Path) -> RunError:
-    """The error for a folder without a manifest. It suggests runs in the folder or beside it."""
+    """Builds the error for a folder without a manifest. It suggests runs in the folder or beside it."""
     if (path / SHARDS).is_dir():
         what, hint = "its shards are not merged yet", f"merge them: mmerg merge {path}"
     elif path.exists():
@@ -246,12 +231,12 @@ def _missing_run_error(path: Path) -> RunError:
 
 
 def list_runs(folder: Path) -> list[Path]:
-    """The run folders in a folder, the latest first."""
+    """Lists the run folders in a folder, the latest first."""
     files = sorted(folder.glob(f"*/{MANIFEST}"), key=lambda file: file.stat().st_mtime, reverse=True)
     return [file.parent for file in files]
 
 
 def shorten_digest(digest: object) -> str:
-    """The first digits of a digest or commit, with its suffix, such as `-dirty`."""
+    """Returns the first digits of a digest or commit, with its suffix, such as `-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
     return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"

@@ -1,7 +1,8 @@
-"""Merges the shards of a run into the folder that one process would have written.
+"""The merge of a run's shards into the folder that one process would have written.
 
 The shards stay. The run's manifest is removed first and written last, so that a killed merge leaves no run, and the
-same command merges again."""
+same command merges again.
+"""
 
 import shutil
 from collections.abc import Sequence
@@ -22,8 +23,6 @@ from mmerg.storage.record import write_record
 
 @dataclass(frozen=True)
 class MergeSummary:
-    """The result of a merge."""
-
     shards: int
     samples: int
     failed: int
@@ -57,11 +56,8 @@ class _StartedShard:
 
 
 def merge(run: Path) -> MergeSummary:
-    """Merges the shards in `run`.
-
-    Raises MmergError, with nothing changed, if a shard is missing, unfinished, being written, or has other settings, or
-    if the run was also started without shards.
-    """
+    """Merges the shards in `run`. Raises MmergError, with nothing changed, if a shard is missing, unfinished, being
+    written, or has other settings, or if the run was also started without shards."""
     shards = _load_shards(run)
     manifest = _merge_manifests(shards)
     with ExitStack() as opened:
@@ -84,8 +80,7 @@ def merge(run: Path) -> MergeSummary:
 
 
 def _load_shards(run: Path) -> list[_StartedShard]:
-    """The started shards. Raises MmergError if there are none, or if the run was split into different numbers of
-    shards."""
+    """Loads the started shards. Raises MmergError if there are none, or if the run was split into different numbers."""
     started = {shard: path for shard, path in list_shards(run).items() if (path / MANIFEST).exists()}
     if not started:
         hint = "run one with mmerg run … shard=1/4, then name the folder that contains shards/"
@@ -95,8 +90,7 @@ def _load_shards(run: Path) -> list[_StartedShard]:
 
 
 def _merge_manifests(shards: Sequence[_StartedShard]) -> Manifest:
-    """The manifest of the merged run, with the starts of all shards. Raises RunError if the shards' manifests
-    differ."""
+    """Merges the manifests, with the starts of all shards. Raises RunError if they differ."""
     first = shards[0].manifest
     for started in shards:
         if differs := describe_changes(first, started.manifest):
@@ -107,14 +101,14 @@ def _merge_manifests(shards: Sequence[_StartedShard]) -> Manifest:
 
 
 def _merge_results(shards: Sequence[_StartedShard]) -> Results[Result]:
-    """All finished results, in corpus order."""
+    """Merges all finished results, in corpus order."""
     lines = {sample: line for started in shards for sample, line in started.lines.items()}
     order = {place: sample for started in shards for place, sample in started.order.items()}
     return Results(Result, lines).select(order[place] for place in sorted(order))
 
 
 def _unfinished_error(run: Path, shards: Sequence[_StartedShard], missing: int) -> RunError:
-    """The error for missing samples. It names the shards to run."""
+    """Builds the error for missing samples. It names the shards to run."""
     total = shards[0].shard.total
     finished = {started.shard for started in shards if len(started.lines) == len(started.order)}
     again = [shard for number in range(1, total + 1) if (shard := Shard(number, total)) not in finished]

@@ -26,8 +26,8 @@ class SampleLine(Record):
     digest: str = ""  # of all other fields and the run's identity; reveals changed records
 
     def with_digest(self, identity: Mapping[str, str]) -> Self:
-        """The record with its digest in a run of this identity. Fields with their default value are not digested, so
-        that a version with more fields computes the same digest."""
+        """Returns the record with its digest in a run of this identity. Fields with their default value are not
+        digested, so that a version with more fields computes the same digest."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"digest"})
         text = json.dumps([dict(identity), fields], sort_keys=True, ensure_ascii=False)
         return self.model_copy(update={"digest": hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]})
@@ -36,7 +36,7 @@ class SampleLine(Record):
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
 
     def comparable(self) -> dict[str, object]:
-        """The fields that runs with equal replies share."""
+        """Returns the fields that runs with equal replies share."""
         return self.model_dump(mode="json", exclude=set(RUNTIME_FIELDS))
 
 
@@ -50,8 +50,7 @@ class Timing(Record):
 
 
 class Result(SampleLine):
-    """The result of a sample's last attempt. The server counts tokens. Passes are numbered from 0. gold_*: the
-    target."""
+    """The result of a sample's last attempt. The server counts tokens. Passes are numbered from 0."""
 
     response: str | None = None
     emotion: str | None = None
@@ -110,8 +109,7 @@ class Result(SampleLine):
 
 
 class Verdicts(SampleLine):
-    """A judge's verdicts on a sample, which are its line in `verdicts.jsonl`. If one call fails, the sample fails, and
-    none of its verdicts counts."""
+    """A line of `verdicts.jsonl`. If one call fails, the sample fails, and none of its verdicts counts."""
 
     verdicts: tuple[Verdict, ...] = ()
     no_reply: tuple[int, ...] = ()  # the numbers of the judged runs without a reply
@@ -125,24 +123,15 @@ class Verdicts(SampleLine):
 
 
 class RunOutcome(Record):
-    """The outcome of one start of a run.
+    """The outcome of one start of a run, over all requested samples."""
 
-    Attributes:
-        run: the folder.
-        samples: the number of requested samples.
-        failed, unaudited: how many of them failed, or ended with an audit that could not be read.
-        kept: how many of them were already finished.
-        calls: the calls of all of them, including cached ones.
-        made: the calls that this start made.
-    """
-
-    run: str
+    run: str  # the folder
     samples: int
     failed: int
-    unaudited: int = 0
-    kept: int
-    calls: int
-    made: int
+    unaudited: int = 0  # ended with an audit that could not be read
+    kept: int  # already finished before
+    calls: int  # including cached ones
+    made: int  # calls by this start
 
     @classmethod
     def from_results(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Self:
@@ -166,22 +155,14 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 class Results(Mapping[str, Line], Generic[Line]):
-    """Records by sample id, in order of first appearance.
-
-    Stores the bytes of the lines to save memory, and parses them on access.
-
-    Attributes:
-        matches_file: True if the file has exactly these lines in this order.
-        state: the inode, size and modification time (ns) of the file when it was read; None if it was not.
-        without_events: the samples whose events are missing.
-    """
+    """Records by sample id, in order of first appearance, stored as bytes to save memory and parsed on access."""
 
     def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
         self.record = record
         self.lines = lines or {}
-        self.matches_file = True
-        self.state: tuple[int, int, int] | None = None
-        self.without_events: set[str] = set()
+        self.matches_file = True  # the file has exactly these lines in this order
+        self.state: tuple[int, int, int] | None = None  # inode, size, mtime (ns) of the file when it was read
+        self.without_events: set[str] = set()  # samples whose events are missing
 
     def put(self, sample: str, line: bytes) -> None:
         """Stores a line; it replaces an earlier one of its sample."""
@@ -189,22 +170,22 @@ class Results(Mapping[str, Line], Generic[Line]):
         self.lines[sample] = line
 
     def select(self, samples: Iterable[str]) -> "Results[Line]":
-        """The records of `samples`, in their order. Omits samples without a record."""
+        """Returns the records of `samples`, in their order. Omits samples without a record."""
         selected = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
         selected.without_events = self.without_events
         return selected
 
     def reorder(self, samples: Iterable[str]) -> "Results[Line]":
-        """All records: those of `samples` in their order, then the others by id."""
+        """Returns all records: those of `samples` in their order, then the others by id."""
         ordered = dict.fromkeys(samples)
         return self.select([*ordered, *sorted(self.keys() - ordered.keys())])
 
     def is_complete(self, samples: Iterable[str]) -> bool:
-        """True if the file is as a finished command leaves it: a line for each sample, in the order of `samples`."""
+        """Returns True if the file is as a finished command leaves it: a line for each of `samples`, in their order."""
         return self.matches_file and list(self.reorder(samples)) == list(self)
 
     def parse(self, line: bytes) -> Line:
-        """The record of a line. Raises ValueError if it is not valid."""
+        """Parses a line. Raises ValueError if it is not valid."""
         return self.record.model_validate_json(line)
 
     def __getitem__(self, sample: str) -> Line:
@@ -221,7 +202,7 @@ class Results(Mapping[str, Line], Generic[Line]):
 
 
 def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> Results[Line]:
-    """The records of a file; none if the file is missing. A later line of a sample replaces earlier ones, and an
+    """Reads the records of a file; none if the file is missing. A later line of a sample replaces earlier ones, and an
     incomplete last line is ignored. Raises RunError if the file cannot be read, if a line is not valid, or if its
     digest is not that of a record in a run of this identity."""
     results, foreign = Results(record), []

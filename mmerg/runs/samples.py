@@ -1,4 +1,4 @@
-"""Writes and reads the events of samples: `samples/<quoted id>.jsonl` has a line for each event of one attempt.
+"""The files with the events of samples: `samples/<quoted id>.jsonl` has a line for each event of one attempt.
 
 with recording(run, "test_dia0/3") as emit:
     emit(event)
@@ -24,11 +24,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def file_name(sample: str) -> str:
-    """The name of a sample's file, unique for its id and safe in any file system.
-
-    >>> file_name("test_dia0/3")
-    'test_dia0%2F3.jsonl'
-    """
+    """Returns the name of a sample's file, unique for its id and safe in any file system: 'test_dia0%2F3.jsonl'."""
     name = quote(sample, safe=" ,;=@+()")
     name = name.replace(".", "%2E", 1) if name.startswith(".") else name
     if len(name) > _LONGEST or sample != sample.lower():  # some file systems ignore case
@@ -37,7 +33,6 @@ def file_name(sample: str) -> str:
 
 
 def events_file(run: Path, sample: str) -> Path:
-    """The file with the events of a finished sample."""
     return run / SAMPLES / file_name(sample)
 
 
@@ -61,8 +56,8 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
 
 
 def read_events(run: Path, sample: str) -> list[Event]:
-    """The events of the sample's last finished attempt, or of the current one if none has finished. Raises RunError if
-    the file cannot be read or was changed."""
+    """Reads the events of the sample's last finished attempt, or of the current one if none has finished. Raises
+    RunError if the file cannot be read or was changed."""
     path = events_file(run, sample)
     whole = path.exists()
     if not whole:

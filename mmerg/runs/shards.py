@@ -39,7 +39,7 @@ class Shard:
         return f"{self.number}/{self.total}"
 
     def contains(self, dialogue: str) -> bool:
-        """True if the samples of a dialogue are in this shard. They stay together for the server's prefix cache."""
+        """Returns True if the shard has the samples of a dialogue. They stay together for the server's prefix cache."""
         digest = hashlib.sha256(dialogue.encode()).digest()
         return int.from_bytes(digest[:8], "big") % self.total + 1 == self.number
 
@@ -48,7 +48,6 @@ class Shard:
 
 
 def list_shards(run: Path) -> dict[Shard, Path]:
-    """The folders of a run's shards, in order."""
     folders = sorted((run / SHARDS).glob("*-of-*"))
     matches = ((re.fullmatch(r"(\d{5})-of-(\d{5})", folder.name), folder) for folder in folders)
     return {Shard(int(match[1]), int(match[2])): folder for match, folder in matches if match}
@@ -63,12 +62,11 @@ def check_shard_count(run: Path, total: int) -> None:
 
 
 def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
-    """Writes the shard's samples with their places in the corpus."""
     write_atomically(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
 
 
 def read_order(shard: Path) -> dict[int, str]:
-    """The shard's samples by their place in the corpus. Raises RunError if the list cannot be read."""
+    """Reads the shard's samples by their place in the corpus. Raises RunError if the list cannot be read."""
     try:
         with (shard / ORDER).open("rb") as file:
             return {int(place): str(sample) for place, sample in map(json.loads, file)}

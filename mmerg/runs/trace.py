@@ -21,8 +21,7 @@ Status = Literal["audited", "unaudited", "lost", "no auditor", "idle", "finished
 
 @dataclass
 class Call:
-    """A call, with its number in the sample from 1. refused: why its reply is invalid. cleaned: what was removed from
-    it."""
+    """A call, with its number in the sample from 1, why its reply is invalid, and what was removed from it."""
 
     number: int
     event: events.Called
@@ -43,24 +42,16 @@ class Step:
 
 @dataclass
 class Pass:
-    """The events of pass t, from 0.
-
-    Attributes:
-        rerun: why it started; None for the first pass and for independent ones.
-        steps: by stage, in order.
-        outputs: by symbol; first those that remain from the pass before.
-        audited, unaudited, lost: how it ended.
-        views: of the stage that ran again.
-    """
+    """The events of pass t, from 0."""
 
     t: int
-    rerun: events.Rerun | None = None
-    steps: dict[str, Step] = field(default_factory=dict)
-    outputs: dict[str, events.Produced] = field(default_factory=dict)
+    rerun: events.Rerun | None = None  # why it started; None for the first pass and for independent ones
+    steps: dict[str, Step] = field(default_factory=dict)  # by stage, in order
+    outputs: dict[str, events.Produced] = field(default_factory=dict)  # by symbol; first those of the pass before
     audited: events.Audited | None = None
     unaudited: events.Unaudited | None = None
     lost: events.PassLost | None = None
-    views: list[events.Viewed] = field(default_factory=list)
+    views: list[events.Viewed] = field(default_factory=list)  # of the stage that ran again
 
     @property
     def supplied(self) -> list[events.Supplied]:
@@ -68,7 +59,7 @@ class Pass:
         return [event for step in self.steps.values() for event in step.supplied]
 
     def at(self, place: str) -> Any:
-        """The output at a place such as "R", or its field, such as "e.emotion"; None if there is none."""
+        """Returns the output at a place such as "R", or its field, such as "e.emotion"; None if there is none."""
         symbol, _, name = place.partition(".")
         output = self.outputs[symbol].output if symbol in self.outputs else None
         return output.get(name) if name and isinstance(output, Mapping) else output
@@ -80,13 +71,7 @@ class Pass:
 
 
 class SampleTrace:
-    """The trace of a sample.
-
-    Attributes:
-        started, frames, selected, failed: the event, if there has been one.
-        passes: by number, in order.
-        calls: of all passes.
-    """
+    """The events of a sample: by pass in order, and all calls."""
 
     def __init__(self, emitted: Iterable[events.Event] = ()) -> None:
         self.started: events.SampleStarted | None = None
@@ -99,7 +84,6 @@ class SampleTrace:
             self.add(event)
 
     def add(self, event: events.Event) -> None:  # noqa: PLR0912 - a short branch an event
-        """Adds the next event."""
         match event:
             case events.SampleStarted():
                 self.started = event
@@ -167,11 +151,8 @@ class SampleTrace:
 
     @property
     def repeated(self) -> dict[int, str]:
-        """The finished passes with the same outputs as the pass before, and the stage from which each started. For
-        example, {2: "mpa"}: pass 2 started from mpa and gave the same outputs as pass 1.
-
-        MERG's loop continues then: by arXiv 2604.18988, section 3, only a passed audit or the last pass ends it.
-        """
+        """The finished passes with the same outputs as the pass before, and the stage from which each started. MERG's
+        loop continues then: by arXiv 2604.18988, section 3, only a passed audit or the last pass ends it."""
         ended = [*self.passes.values()][: None if self.selected else -1]
         return {
             pass_.t: pass_.rerun.stage
@@ -180,7 +161,7 @@ class SampleTrace:
         }
 
     def status(self, pass_: Pass) -> Status:
-        """How a pass ended; "failed" if the sample failed before that."""
+        """Returns how a pass ended; "failed" if the sample failed before that."""
         if pass_.audited:
             return "audited"
         if pass_.unaudited or pass_.lost:
@@ -193,11 +174,11 @@ class SampleTrace:
 
     @property
     def why(self) -> str:
-        """Why the pass was selected and the loop ended; "" before that."""
+        """The reason why the pass was selected and the loop ended; "" before that."""
         return describe_selection(self.selected, self.checks) if self.selected else ""
 
     def rank(self, t: int) -> str:
-        """The rank of pass t; "" if checks decide, or if it has none."""
+        """Returns the rank of pass t; "" if checks decide, or if it has none."""
         ranked = self.selected and not self.checks and t in self.selected.ranks
         return describe_rank(self.selected, t) if self.selected and ranked else ""
 
@@ -208,8 +189,7 @@ def _repeats(output: events.Produced, before: Pass) -> bool:
 
 
 def describe_selection(selected: Selected, checks: Sequence[str]) -> str:
-    """Describes why the pass was selected and why the loop ended. checks: the names of the checks; [] without
-    audits."""
+    """Describes why the pass was selected and why the loop ended. checks: their names; [] without audits."""
     t, ended = selected.t, LOOP_ENDS.get(selected.ended, selected.ended)
     if t not in selected.ranks:
         return f"Pass {t} is the only one: {ended}"

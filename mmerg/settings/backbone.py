@@ -41,7 +41,7 @@ class OptionSettings(SparseSettings):
 
 
 class SamplingSettings(OptionSettings):
-    """Overrides the defaults of `mmerg.backends.protocol.Sampling`. The seed is that of the run."""
+    """Overrides of the defaults of `mmerg.backends.protocol.Sampling`. The seed is that of the run."""
 
     num_predict: int | None = None
     temperature: Annotated[Number | None, Field(ge=0)] = None
@@ -61,7 +61,7 @@ class SamplingSettings(OptionSettings):
 
 
 class LoadSettings(OptionSettings):
-    """How a server loads the model: the options of Ollama and of the embedded backend; a user's adapter may have more.
+    """The options with which Ollama or the embedded backend loads a model; a user's adapter may have more.
 
     The bounds are Ollama's (server/sched.go, llm/server.go), which silently replaces a value out of bounds. The run
     would then record an option that the server did not use.
@@ -83,33 +83,21 @@ class LoadSettings(OptionSettings):
 
 
 class BackboneSettings(SettingsModel):
-    """A model, and how it is called.
+    """A model, and how it is called."""
 
-    Attributes:
-        name: the name in tables and folders.
-        model: the name in Ollama.
-        gguf, mmproj: the files for the embedded backend; mmproj is needed for vision.
-        workers: the names of the copies of the model that the embedded backend loads.
-        threads: threads of each copy; 0: all cores but one.
-        max_images: limit of images in a call.
-        image_side: the longer side of a frame, in pixels.
-        concurrency: simultaneous calls per host.
-        note: a text to print after the replies.
-    """
-
-    name: ModelName
-    model: Text
-    gguf: Annotated[Path, PLACE] = ""
-    mmproj: Annotated[Path, PLACE] = ""
-    workers: Annotated[Texts, RUNTIME_ONLY] = ("in process",)
-    threads: Annotated[Count, RUNTIME_ONLY] = 0
+    name: ModelName  # in tables and folders
+    model: Text  # in Ollama
+    gguf: Annotated[Path, PLACE] = ""  # for the embedded backend
+    mmproj: Annotated[Path, PLACE] = ""  # for the embedded backend, needed for vision
+    workers: Annotated[Texts, RUNTIME_ONLY] = ("in process",)  # the copies of the model that the embedded backend loads
+    threads: Annotated[Count, RUNTIME_ONLY] = 0  # of each copy; 0: all cores but one
     load: LoadSettings = LoadSettings()
     think: bool = False
-    max_images: Positive = 8
-    image_side: Side = 448
-    concurrency: Annotated[Positive, RUNTIME_ONLY] = 1
+    max_images: Positive = 8  # per call
+    image_side: Side = 448  # the longer side of a frame, in pixels
+    concurrency: Annotated[Positive, RUNTIME_ONLY] = 1  # calls at once per host
     sampling: SamplingSettings = SamplingSettings()
-    note: Annotated[Text, RUNTIME_ONLY] = ""
+    note: Annotated[Text, RUNTIME_ONLY] = ""  # a text to print after the replies
 
 
 class DeadlineSettings(ClassSpec):
@@ -119,27 +107,25 @@ class DeadlineSettings(ClassSpec):
 
 
 class AdapterSettings(ClassSpec):
-    """The class that calls one host. A user's class may have more settings. token_env: the environment variable with
-    the server's token."""
+    """The class that calls one host. A user's class may have more settings."""
 
     model: Text
     load: LoadSettings = LoadSettings()
     dialect: Text | None = None
-    token_env: Annotated[Text | None, RUNTIME_ONLY] = None
+    token_env: Annotated[Text | None, RUNTIME_ONLY] = None  # the environment variable with the server's token
     keep_alive: Annotated[Text | int, RUNTIME_ONLY] = "30m"
     deadlines: Annotated[DeadlineSettings | None, RUNTIME_ONLY] = None
     total: Annotated[Seconds | None, RUNTIME_ONLY] = None
 
 
 class BackendSettings(SettingsModel):
-    """The hosts that calls go to, and the adapter for each. revive_after: seconds until a failed host is tried
-    again."""
+    """The hosts that calls go to, and the adapter for each."""
 
     name: Name
     hosts: Annotated[Hosts, Field(min_length=1), RUNTIME_ONLY]
     adapter: AdapterSettings
     attempts: Annotated[Positive, RUNTIME_ONLY] = 3
-    revive_after: Annotated[Number, Field(ge=0), RUNTIME_ONLY] = 60.0
+    revive_after: Annotated[Number, Field(ge=0), RUNTIME_ONLY] = 60.0  # seconds until a failed host is tried again
 
 
 class CallSettings(SettingsModel):

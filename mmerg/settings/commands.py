@@ -53,10 +53,9 @@ class TrainSettings(SettingsModel):
 
 
 class ImportSettings(SettingsModel):
-    """Replies of another system, and their corpus: see `conf/import.yaml`. Ignores the settings of runs in the config
-    of a dataset."""
+    """Replies of another system, and their corpus: see `conf/import.yaml`."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore")  # the config of a dataset may have settings of runs
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
@@ -66,7 +65,7 @@ class ImportSettings(SettingsModel):
 
 
 class RubricSettings(SettingsModel):
-    """How replies are judged: see `conf/judge/likert.yaml`, which explains each key."""
+    """The rubric by which replies are judged: see `conf/judge/likert.yaml`, which explains each key."""
 
     name: Name
     prompts: Folders
@@ -79,7 +78,7 @@ class RubricSettings(SettingsModel):
 
 
 class JudgeSettings(BatchSettings):
-    """How finished runs are judged, and by which backbone."""
+    """The judging of finished runs by a backbone."""
 
     judge: RubricSettings
     own_replies: Annotated[bool, RUNTIME_ONLY] = False

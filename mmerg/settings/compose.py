@@ -1,4 +1,4 @@
-"""Composes a command's config in code as its command line does: `compose("config", ["dataset=demo"])`."""
+"""The config of a command, composed in code as its command line does: `compose("config", ["dataset=demo"])`."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Finds what is wrong with an argument of the command line, and suggests the nearest valid one.
+"""The problems of a command line's arguments, each with the nearest valid argument.
 
 list(find_problems("limt=3", RunSettings))    # there is no setting limt; did you mean limit?
 """
@@ -64,6 +64,6 @@ def _find_option_problems(prefixed: str, value: str, own: Path | None, sweep: bo
 
 
 def list_command_groups(kind: type[SettingsModel], own: Path | None) -> list[str]:
-    """The config groups of a command: those of its settings, those of runs if it runs samples, and the user's."""
+    """Lists the config groups of a command: those of its settings, those of runs if it runs samples, and the user's."""
     known = {*get_fields(kind), *(OF_RUNS if "system" in get_fields(kind) else ())}
     return [group for group in list_groups(own) if group in known or group not in list_groups()]

@@ -1,4 +1,4 @@
-"""Lists the config groups of `conf/` and of the user's folder, and their options. Imports neither Hydra nor pydantic.
+"""The config groups of `conf/` and of the user's folder, and their options. Imports neither Hydra nor pydantic.
 
 list_options("frames")    # ["all", "none", "paper"]
 """
@@ -14,20 +14,19 @@ OLLAMA = "http://127.0.0.1:11434"
 
 
 def conf_folder() -> Path:
-    """The folder of mmerg's configs, which is inside an installed package, but beside the package in a checkout."""
+    """Returns the folder of mmerg's configs: inside an installed package, but beside the package in a checkout."""
     here = Path(__file__).parents[1]
     return next(folder for folder in (here / "conf", here.parent / "conf") if folder.is_dir())
 
 
 def list_groups(own: Path | None = None) -> list[str]:
-    """The config groups. `group=option` on a command line chooses an option of a group."""
     folders = [conf_folder(), *([own] if own and own.is_dir() else [])]
     found = {group.name for folder in folders for group in folder.iterdir() if group.is_dir()}
     return sorted(found - {"hydra", "rating"})  # rating: forms of rating pages, which no config composes
 
 
 def check_folder(own: Path) -> Path:
-    """The absolute path of the user's folder of configs. Raises ConfigError if it has no configs."""
+    """Returns the absolute path of the user's folder of configs. Raises ConfigError if it has no configs."""
     folder = Path(os.path.expanduser(own)).absolute()  # noqa: PTH111 - pathlib raises for an unknown user
     if not (any(folder.glob("*/**/*.yaml")) or any(folder.rglob("*.py"))):
         hint = "give the folder above the groups: DIR where the config is DIR/system/mine.yaml"
@@ -36,14 +35,14 @@ def check_folder(own: Path) -> Path:
 
 
 def list_options(group: str, own: Path | None = None) -> list[str]:
-    """The options of a config group, which are the names of its files; those in subfolders are `folder/name`."""
+    """Lists the options of a config group, which are the names of its files; in subfolders `folder/name`."""
     folders = (folder / group for folder in (conf_folder(), own) if folder)
     files = ((folder, file) for folder in folders for file in folder.rglob("*.yaml"))
     return sorted({file.relative_to(folder).with_suffix("").as_posix() for folder, file in files})
 
 
 def suggest_options(group: str, choice: str | None, own: Path | None = None) -> str:
-    """The hint for a wrong option: the nearest option, and all options of the group."""
+    """Returns the hint for a wrong option: the nearest option, and all options of the group."""
     options = list_options(group, own)
     choices = f"one of {', '.join(options)}"
     if group == "dataset" and not choice:
@@ -65,12 +64,12 @@ def with_backend(overrides: Sequence[str]) -> list[str]:
 
 
 def is_model(name: str) -> bool:
-    """True if `backbone=name` names a model of Ollama rather than a config. Names of models have a tag."""
+    """Returns True if `backbone=name` names a model of Ollama rather than a config. Names of models have a tag."""
     return re.fullmatch(r"[A-Za-z0-9][\w./+-]*:[\w.+-]+", name, re.ASCII) is not None
 
 
 def read_model_name(backbone: str) -> str:
-    """The model in the config of a backbone of mmerg; "" if there is no such config."""
+    """Reads the model in the config of a backbone of mmerg; "" if there is no such config."""
     match = re.search(r"^model: *[\"']?([^\s\"'#]+)", _text(backbone), re.MULTILINE)
     return match[1] if match else ""
 
@@ -81,8 +80,8 @@ def _text(backbone: str) -> str:
 
 
 def read_ollama_host() -> str:
-    """The address of Ollama's server in the environment variable OLLAMA_HOST. Settings refuse a password in it; it is
-    masked so that `--cfg job --resolve` does not print it."""
+    """Reads OLLAMA_HOST, the address of Ollama's server. Settings refuse a password in it; it is masked, so that `--cfg
+    job --resolve` does not print it."""
     given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")
     if not given:
         return OLLAMA

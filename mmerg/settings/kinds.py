@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 
 
 def _must(holds: Callable[[Value], object], what: str) -> Callable[[Value], Value]:
-    """A validator that requires `holds(value)`. what: describes a valid value, for the error."""
+    """Returns a validator that requires `holds(value)`. what: describes a valid value, for the error."""
 
     def checked(value: Value) -> Value:
         if not holds(value):
@@ -68,7 +68,7 @@ def _differ(hosts: Sequence[str]) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    """True if JSON can represent the value: it has no nan and no inf."""
+    """Returns True if JSON can represent the value: it has no nan and no inf."""
     if isinstance(value, dict | list | tuple):
         return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)

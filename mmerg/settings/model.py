@@ -47,7 +47,7 @@ View = Literal["labels", "last_turns", "without_before", "seed"]
 
 
 class MemorySourceSettings(SettingsModel):
-    """The corpus that exemplars are taken from. It is never the evaluated one."""
+    """The corpus of exemplars, which is never the evaluated one."""
 
     root: Annotated[Path | None, PLACE] = None
     split: Text | None = None
@@ -56,8 +56,7 @@ class MemorySourceSettings(SettingsModel):
 
 
 class DatasetSettings(SettingsModel):
-    """A corpus reader and its arguments. emotion_of: a label is the emotion that the responder expresses, or the one
-    that the other speaker feels. memory: the corpus for exemplars; null if there is none."""
+    """A corpus reader and its arguments."""
 
     name: Name
     root: Annotated[Path | None, PLACE] = None
@@ -65,26 +64,16 @@ class DatasetSettings(SettingsModel):
     sessions: Numbers | None = None
     label_set: Text | None = None
     labels: Words | None = None
-    emotion_of: EmotionOf = "responder"
+    emotion_of: EmotionOf = "responder"  # a label is what the responder expresses, or what the other speaker feels
     reader: ClassSpec
-    memory: MemorySourceSettings | None = None
+    memory: MemorySourceSettings | None = None  # the corpus of exemplars; null: none
 
 
 class ProtocolSettings(SettingsModel):
-    """Which turns are targets.
-
-    Attributes:
-        targets: last (the final turn, or the reply after it with `respond_as`), all (every turn with a history), or
-            labelled (every turn with a history and a label).
-        emotions: all, nonneutral, or the labels that a target may have.
-        max_per_dialogue: the number of targets per dialogue; the latest are kept.
-        sample: the number of targets that are drawn at random.
-        seed: of this draw.
-        history: how many earlier turns a prompt shows.
-    """
+    """The turns that are targets: see `conf/protocol/last.yaml`, which explains each key."""
 
     name: Text = ""
-    targets: Literal["last", "all", "labelled"] = "last"
+    targets: Literal["last", "all", "labelled"] = "last"  # last: the final turn, or the reply after it (respond_as)
     emotions: Emotions = "all"
     max_per_dialogue: Positive | None = None
     sample: Positive | None = None
@@ -93,32 +82,19 @@ class ProtocolSettings(SettingsModel):
 
 
 class StageSettings(SettingsModel):
-    """A stage of a system; see `conf/system/merg.yaml`.
+    """A stage of a system; see `conf/system/merg.yaml`."""
 
-    Attributes:
-        sees: the symbols of its inputs.
-        gives: the symbol of its output.
-        output: the dotted name of a frozen pydantic class, or "text".
-        function: a class that is called instead of a model.
-        check: the auditor's question about the output.
-        form: how its check is made; null: it has no check.
-        code: the functions of form=code.
-        reads: "labels" takes the emotion from the probabilities of the labels, in as many `orders`.
-        cite_last: how many of the last turns it may cite; null: all.
-        logprobs: ask for the log-probabilities of the reply's tokens.
-    """
-
-    sees: Words
-    gives: Word
-    output: Word = TEXT
-    function: ClassSpec | None = None
-    check: Text = ""
-    form: Form | None = "finding"
-    code: Texts = ()
-    reads: Literal["reply", "labels"] = "reply"
+    sees: Words  # the symbols of its inputs
+    gives: Word  # the symbol of its output
+    output: Word = TEXT  # "text", or the dotted name of a frozen pydantic class
+    function: ClassSpec | None = None  # called instead of a model
+    check: Text = ""  # the auditor's question about the output
+    form: Form | None = "finding"  # of its check; null: it has no check
+    code: Texts = ()  # the functions of form=code
+    reads: Literal["reply", "labels"] = "reply"  # labels: read the emotion from their probabilities in `orders`
     orders: Positive = 2
-    cite_last: Positive | None = None
-    logprobs: bool = False
+    cite_last: Positive | None = None  # how many of the last turns it may cite; null: all
+    logprobs: bool = False  # ask for the log-probabilities of the reply's tokens
     sampling: SamplingSettings = SamplingSettings()
 
 
@@ -136,30 +112,20 @@ class AuditorSettings(SettingsModel):
 
 
 class EqualTokensSettings(SettingsModel):
-    """The number of candidates is computed so that all cost as many tokens as the system `of`, if each costs as many as
-    the system `candidate`."""
+    """The systems that decide `n`: so many samples of `candidate` cost as many tokens as one of `of`."""
 
     of: Name
     candidate: Name
 
 
 class SystemSettings(SettingsModel):
-    """A system; see `conf/system/merg.yaml`.
-
-    Attributes:
-        prompts: the folders of its templates; earlier ones take precedence.
-        loop: audit, single, refine, candidates, a dotted name, or a `_target_`.
-        n: the number of independent passes of loop=candidates.
-        label_order: the order of emotions in prompts and schemas: shuffled by the sample's id, or as in the corpus.
-        rerun: how loop=audit runs a faulty stage again: with its output shown, or in other views.
-        label_sets: the label set that the system uses, by dataset.
-    """
+    """A system: see `conf/system/merg.yaml`, which explains its keys."""
 
     name: Name
-    prompts: Folders
-    loop: ClassSpec | Word = "audit"
+    prompts: Folders  # folders of templates; earlier ones take precedence
+    loop: ClassSpec | Word = "audit"  # one of LOOPS, a dotted name, or a `_target_`
     max_iterations: Count = 2
-    n: Positive = 1
+    n: Positive = 1  # independent passes of loop=candidates
     equal_tokens: EqualTokensSettings | None = None
     max_repairs: Count = 2
     without: Texts = ()
@@ -174,14 +140,14 @@ class SystemSettings(SettingsModel):
     stages: Annotated[dict[Word, StageSettings], Field(min_length=1)]
     auditor: AuditorSettings | None = None
     vocabulary: dict[Word, Words] = Field(default_factory=dict)
-    label_sets: dict[Word, Word] = Field(default_factory=dict)
+    label_sets: dict[Word, Word] = Field(default_factory=dict)  # by dataset
     result: dict[Word, Word]
 
     @field_validator("stages")
     @classmethod
     def _in_order(cls, stages: dict[str, StageSettings]) -> dict[str, StageSettings]:
-        """Moves each stage behind those whose outputs it sees, since a config that extends another can only append
-        stages. Leaves a cycle as it is; the build reports it."""
+        """Moves each stage behind those whose outputs it sees, as a config that extends another can only append stages.
+        Leaves a cycle as it is; the build reports it."""
         remaining, ordered = dict(stages), dict[str, StageSettings]()
         while remaining:
             missing = {stage.gives for stage in remaining.values()}
@@ -193,7 +159,7 @@ class SystemSettings(SettingsModel):
 
 
 class FramesSettings(SettingsModel):
-    """Which agents see keyframes, and how these are sampled and shown; see `conf/frames/paper.yaml`."""
+    """The agents that see keyframes, and how these are sampled and shown; see `conf/frames/paper.yaml`."""
 
     seen_by: Literal["paper", "all", "none"] = "paper"
     last_turns: Positive = 2

@@ -1,4 +1,4 @@
-"""Makes any model of Ollama an option of `backbone`: `backbone=qwen3-vl:8b` needs no config.
+"""A Hydra source of configs for all models of Ollama: `backbone=qwen3-vl:8b` needs no config.
 
 If one of mmerg's configs is for the model, that config is used. Any other model gets the settings of BASE and its name.
 """
@@ -58,8 +58,7 @@ class OllamaSearchPath(SearchPathPlugin):
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
-    """Replaces Hydra's source of config files, which ignores a `# @package` line after a byte order mark, and parses
-    every file twice per job."""
+    """A source of config files. Unlike Hydra's, it reads `# @package` after a byte order mark, and caches files."""
 
     def load_config(self, config_path: str) -> ConfigResult:
         file = Path(self.path, self._normalize_file_name(config_path))
@@ -70,7 +69,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
 
 @lru_cache(maxsize=256)
 def _read(file: Path, changed: int, size: int) -> tuple[dict[str, str | None], Container]:  # noqa: ARG001
-    """The `# @package` header and the config of a file, cached by its state."""
+    """Reads the `# @package` header and the config of a file, cached by its state."""
     with file.open(encoding="utf-8-sig") as stream:
         header = ConfigSource._get_header_dict(stream.read(512))
         stream.seek(0)

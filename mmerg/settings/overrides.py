@@ -1,4 +1,4 @@
-"""Prepares overrides as users type them: adds the quotes that Hydra's grammar needs.
+"""Overrides as users type them, with the quotes that Hydra's grammar needs.
 
 prepare_override("dataset.root=~/a'b")    # "dataset.root='/home/ana/a\\'b'"
 """
@@ -14,8 +14,8 @@ _PART = re.compile(r"(?! )(?:\$\{[^}]*\}|\([^()]*\)|[^,\[\]{}])+")
 
 
 def prepare_override(word: str) -> str:
-    """The override with ~ expanded, which shells leave in `dataset.root=~/MELD`, and quotes around values and items
-    of lists that Hydra cannot read without them: letters outside ASCII, &, a single quote, round brackets."""
+    """Expands ~, which shells leave in `dataset.root=~/MELD`, and quotes values and items of lists that Hydra cannot
+    read otherwise: letters outside ASCII, &, a single quote, round brackets."""
     word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
     key, _, value = word.partition("=")
     if word.startswith("-") or not value or is_override(word):
@@ -35,5 +35,5 @@ def is_override(word: str) -> bool:
 
 
 def quote_text(text: str) -> str:
-    """The text in quotes, which Hydra reads unchanged."""
+    """Quotes a text, so that Hydra reads it unchanged."""
     return "'" + re.sub(r"(\\*)'", r"\1\1\\'", re.sub(r"\\+$", lambda match: match[0] * 2, text)) + "'"

@@ -1,4 +1,4 @@
-"""Parses a composed config to typed settings, and reports all problems at once.
+"""Typed settings from a composed config, with all problems reported at once.
 
 settings = parse(compose("config", ["dataset=meld", "limit=3"]), RunSettings)
 """
@@ -34,7 +34,7 @@ OmegaConf.register_new_resolver("ollama_host", read_ollama_host, replace=True)  
 
 
 def get_user_folders() -> list[Path]:
-    """The user's config folders on the command line, for use in a job of Hydra. Raises ConfigError if a chosen option
+    """Returns the user's config folders on the command line, in a job of Hydra. Raises ConfigError if a chosen option
     has the name of one of mmerg's, which Hydra would prefer."""
     runtime = HydraConfig.get().runtime
     sources = [source for source in runtime.config_sources if source.schema == "file" and source.provider != "main"]
@@ -52,8 +52,8 @@ def task_overrides() -> list[str]:
 
 
 def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> Settings:
-    """The settings of a composed config. own: the user's folders of configs, templates and Python files. Raises
-    ConfigError, which lists all problems."""
+    """Parses a composed config. own: the user's folders of configs, templates and Python files. Raises ConfigError,
+    which lists all problems."""
     sys.path += [str(folder) for folder in own if str(folder) not in sys.path]  # after all installed packages
     settings, problems = try_parse(config, kind, own)
     if settings is None or problems:
@@ -102,8 +102,7 @@ def _is_below(key: str, keys: Sequence[str]) -> bool:
 
 
 def _unread(raw: Plain) -> Iterator[Problem]:
-    """Finds settings of the dataset that its config passes to no reader. raw: the settings with unresolved
-    references."""
+    """Finds settings of the dataset that its config passes to no reader. raw: without resolved references."""
     read = sorted(set(re.findall(r"\bdataset\.(?:memory\.)?\w+", str(raw))))
     for above in ("dataset", "dataset.memory"):
         reader = get_path(raw, f"{above}.reader")
@@ -150,7 +149,7 @@ def _settle(config: DictConfig, own: Sequence[Path]) -> None:
 
 
 def _beside(prompts: object, configs: Sequence[Path]) -> object:
-    """The absolute path of a folder of templates, which may be relative to the user's configs."""
+    """Returns the absolute path of a folder of templates, which may be relative to the user's configs."""
     if not isinstance(prompts, str) or prompts.startswith("package:"):
         return prompts
     folders = [folder / os.path.expanduser(prompts) for folder in configs]  # noqa: PTH111
@@ -158,13 +157,13 @@ def _beside(prompts: object, configs: Sequence[Path]) -> object:
 
 
 def _whole(key: str, path: str) -> str:
-    """A path with ~ expanded. Paths that a run reads are made absolute."""
+    """Expands ~ in a path. Paths that a run reads are made absolute."""
     home = os.path.expanduser(path)  # noqa: PTH111 - pathlib raises for an unknown user
     return home if key in _AS_TYPED or path.startswith("package:") else str(Path(home).absolute())
 
 
 def _find_unknown_users(raw: Plain) -> Iterator[Problem]:
-    """Paths such as ~nosuchuser/x, which would otherwise name a folder called "~nosuchuser". raw: as for `_unread`."""
+    """Finds paths such as ~nosuchuser/x, which would otherwise name a folder called "~nosuchuser"."""
     for key in PATHS:
         path = get_path(raw, key)
         if isinstance(path, str) and path.startswith("~") and os.path.expanduser(path) == path:  # noqa: PTH111

@@ -25,8 +25,6 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of the setting `key`, and a hint that says what is valid."""
-
     key: str
     what: str
     hint: str
@@ -38,7 +36,6 @@ def missing_value(key: str, where: str = CONFIGURATION) -> Problem:
 
 
 def combine_problems(problems: Sequence[Problem]) -> ConfigError:
-    """Combines problems in one error."""
     places = ", ".join(dict.fromkeys(problem.where for problem in problems))
     if len(problems) == 1:
         return ConfigError(problems[0].what, where=places, hint=problems[0].hint)
@@ -47,8 +44,8 @@ def combine_problems(problems: Sequence[Problem]) -> ConfigError:
 
 
 def unknown_setting(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> Problem:
-    """The problem of an unknown setting. The hint suggests a similar one of the same group, or one of this or a similar
-    name in any group."""
+    """Returns the problem of an unknown setting. The hint suggests a similar one of the same group, or one of this or a
+    similar name in any group."""
     above, _, last = key.rpartition(".")
     try:
         parent = model_at(kind, above) if above else kind
@@ -105,7 +102,7 @@ def describe_choices(value: Any, allowed: Sequence[str]) -> str:
 
 
 def format_value(value: Any) -> str:
-    """A value as one would type it on a command line. Shortens long values, and masks passwords."""
+    """Formats a value as one would type it on a command line. Shortens long values, and masks passwords."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return PASSWORD.sub("://***@", _SHORT.repr(value))

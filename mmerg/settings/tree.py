@@ -1,4 +1,4 @@
-"""Finds classes and keys in the tree of settings.
+"""The classes and keys in the tree of settings.
 
 get_keys(FramesSettings)                  # ["seen_by", "last_turns", …]
 model_at(RunSettings, "frames")           # FramesSettings
@@ -22,8 +22,8 @@ def get_keys(kind: type[SettingsModel]) -> list[str]:
 
 
 def model_at(kind: type[SettingsModel], key: str) -> type[SettingsModel] | None:
-    """The class of settings at a dotted key; None if the key has a value, or if it may have anything, as an argument of
-    a user's class. Raises KeyError for an unknown setting."""
+    """Returns the class of settings at a dotted key; None if the key has a value, or any content, as an argument of a
+    user's class. Raises KeyError for an unknown setting."""
     node: Any = kind
     for name in key.split("."):
         if get_origin(node) is dict:
@@ -54,7 +54,6 @@ def is_settings(node: Any) -> TypeGuard[type[SettingsModel]]:
 
 
 def unwrap_optional(annotation: Any) -> Any:
-    """The type without annotations and without `| None`."""
     if get_origin(annotation) is Annotated:
         return unwrap_optional(get_args(annotation)[0])
     inner = [argument for argument in get_args(annotation) if argument is not type(None)]
@@ -62,7 +61,7 @@ def unwrap_optional(annotation: Any) -> Any:
 
 
 def get_path(plain: Any, path: str) -> Any:
-    """The value at a dotted path of nested dicts; None if it is missing."""
+    """Returns the value at a dotted path of nested dicts; None if it is missing."""
     for name in path.split("."):
         plain = plain.get(name) if isinstance(plain, dict) else None
     return plain
