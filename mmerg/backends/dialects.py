@@ -51,35 +51,21 @@ def response_format(schema: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How to call one kind of server.
-
-    Attributes:
-        sampler_names: the server's name of each sampler in `Sampling`.
-        lacks: samplers that the server lacks, with the value that it always uses. Other values are refused.
-        describe: makes a description from the model's entry in the list of models and the responses at `about`. Raises
-            KeyError, TypeError or ValueError if something is missing.
-        top_k_off: the server's value of top_k that switches the sampler off.
-        fixed: fields of every request. Without them, the model's files would decide.
-        format_schema: makes the fields of a request for a JSON schema.
-        thinking: whether a request can switch thinking on and off.
-        template: whether the server shows the chat template.
-        prompt_logprobs: the server whose API for the log-probabilities of a prompt it has, if any.
-        longer: how to start the server with a longer context, for hints.
-        about: the paths at which the server describes itself.
-    """
+    """How to call one kind of server. `describe` takes the model's entry in the list of models and the responses at
+    `about`, and raises KeyError, TypeError or ValueError if something is missing."""
 
     name: str
-    sampler_names: Mapping[str, str]
-    lacks: Mapping[str, float]
+    sampler_names: Mapping[str, str]  # the server's name of each sampler in `Sampling`
+    lacks: Mapping[str, float]  # samplers that the server lacks, with the value that it always uses; others are refused
     describe: Callable[..., Description]
-    top_k_off: int = 0
-    fixed: Mapping[str, object] = field(default_factory=dict)
-    format_schema: Callable[[str], dict[str, object]] = response_format
-    thinking: bool = True
-    template: bool = False
-    prompt_logprobs: Literal["", "vllm", "sglang"] = ""
-    longer: str = "start the server with a longer context"
-    about: tuple[str, ...] = ()
+    top_k_off: int = 0  # the value that switches top_k off
+    fixed: Mapping[str, object] = field(default_factory=dict)  # of every request; else the model's files decide
+    format_schema: Callable[[str], dict[str, object]] = response_format  # fields of a request for a schema
+    thinking: bool = True  # whether a request can switch thinking on and off
+    template: bool = False  # whether the server shows the chat template
+    prompt_logprobs: Literal["", "vllm", "sglang"] = ""  # whose API for the log-probabilities of a prompt it has
+    longer: str = "start the server with a longer context"  # for hints
+    about: tuple[str, ...] = ()  # the paths at which the server describes itself
 
     def format_sampling(self, sampling: Sampling) -> dict[str, object]:
         """Returns the samplers under the server's names. Raises ConfigError for a sampler that the server lacks."""

@@ -38,22 +38,14 @@ POLL_SECONDS = 0.5  # after which a lease that waits for a slot checks whether t
 
 @dataclass(eq=False)
 class Host:
-    """A backend in a pool.
-
-    Attributes:
-        slots: how many samples may use the host at once.
-        name: of the host, in errors.
-        used: how many samples use it now. The pool sets this, `down` and `since`.
-        down: the error because of which it is skipped.
-        since: when it was skipped or last tried, by the pool's clock.
-    """
+    """A backend in a pool."""
 
     backend: Backend
-    slots: int
-    name: str
-    used: int = field(default=0, init=False)
-    down: CallError | None = field(default=None, init=False)
-    since: float = field(default=0.0, init=False)
+    slots: int  # how many samples may use the host at once
+    name: str  # in errors
+    used: int = field(default=0, init=False)  # how many samples use it now; the pool sets this, `down` and `since`
+    down: CallError | None = field(default=None, init=False)  # why it is skipped
+    since: float = field(default=0.0, init=False)  # when it was skipped or last tried, by the pool's clock
 
 
 class Pool:

@@ -54,47 +54,32 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """The turns of a conversation in order. Of the other fields only `respond_as` reaches a scene.
-
-    Attributes:
-        respond_as: the speaker of the next reply, if the data does not contain it.
-        responders: the speakers whose turns may be targets; empty if all may.
-        script: the play that is performed.
-        episode: the episode on whose clock the times of the turns are.
-        conversation: the name of the whole conversation, the same in all splits and variants of the data.
-    """
+    """The turns of a conversation in order. Of the other fields only `respond_as` reaches a scene."""
 
     id: NonBlank
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
-    respond_as: NonBlank | None = None
-    responders: tuple[NonBlank, ...] = ()
+    respond_as: NonBlank | None = None  # the speaker of the next reply, if the data does not contain it
+    responders: tuple[NonBlank, ...] = ()  # the speakers whose turns may be targets; empty if all may
     situation: str | None = None
-    script: str | None = None
-    episode: str | None = None
-    conversation: str | None = None
+    script: str | None = None  # the play that is performed
+    episode: str | None = None  # on whose clock the times of the turns are
+    conversation: str | None = None  # its name, the same in all splits and variants of the data
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A split of a dataset.
-
-    Attributes:
-        labels: the emotions that a turn may have and a model may choose.
-        fingerprint: a digest of the files that the reader read.
-        notes: the number of repairs and skipped parts, by kind ("labels_missing").
-        absent: the missing clip file of each turn ("test_dia0/3") that lacks its clip.
-    """
+    """A split of a dataset."""
 
     # `mmerg.corpora.reading` validates a corpus and its parts with this.
     __pydantic_config__ = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
 
     name: str
     split: str
-    labels: Annotated[tuple[NonBlank, ...], Field(min_length=1)]
+    labels: Annotated[tuple[NonBlank, ...], Field(min_length=1)]  # that a turn may have and a model may choose
     dialogues: tuple[Dialogue, ...]
-    fingerprint: NonBlank
-    notes: Mapping[str, int] = field(default_factory=dict)
-    absent: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: NonBlank  # a digest of the files that the reader read
+    notes: Mapping[str, int] = field(default_factory=dict)  # repairs and skipped parts, by kind ("labels_missing")
+    absent: Mapping[str, str] = field(default_factory=dict)  # the missing clip file of each turn ("test_dia0/3")
 
     @property
     def notes_text(self) -> str:
@@ -115,21 +100,14 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A scene and its hidden target turn.
-
-    Attributes:
-        target: the turn to predict; None if the data does not contain the reply.
-        dropped: the history turns (from 1) whose clip was removed because it could show the target.
-        situation: of the dialogue; only sources see it.
-        conversation: of the dialogue, or else its id; only sources see it.
-    """
+    """A scene and its hidden target turn."""
 
     scene: Scene
     dialogue_id: str
-    target: Turn | None = None
-    dropped: tuple[int, ...] = ()
-    situation: str | None = None
-    conversation: str = ""
+    target: Turn | None = None  # None if the data does not contain the reply
+    dropped: tuple[int, ...] = ()  # history turns (from 1) whose clip was removed, as it could show the target
+    situation: str | None = None  # of the dialogue; only sources see it
+    conversation: str = ""  # of the dialogue, or else its id; only sources see it
 
     @property
     def id(self) -> str:

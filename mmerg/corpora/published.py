@@ -18,22 +18,15 @@ from mmerg.errors import CorpusError
 
 @dataclass(frozen=True)
 class PublishedCounts:
-    """The published counts of a split. Unknown counts are None, and unknown labels have no key.
-
-    Attributes:
-        labels: the number of turns by label.
-        replies: the number of listeners' turns that follow another turn.
-        samples: the number of samples that MERG (arXiv 2604.18988) reports, by protocol.
-        sample_labels: how many labels MERG has in its label set; None if `samples` is the same for all label sets.
-    """
+    """The published counts of a split. Unknown counts are None, and unknown labels have no key."""
 
     dialogues: int | None
     turns: int | None
-    labels: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)  # turns by label
     source: str = ""
-    replies: int | None = field(default=None, kw_only=True)
-    samples: Mapping[str, int] = field(default_factory=dict, kw_only=True)
-    sample_labels: int | None = field(default=None, kw_only=True)
+    replies: int | None = field(default=None, kw_only=True)  # listeners' turns that follow another turn
+    samples: Mapping[str, int] = field(default_factory=dict, kw_only=True)  # of MERG (arXiv 2604.18988), by protocol
+    sample_labels: int | None = field(default=None, kw_only=True)  # the size of MERG's label set; None: any
 
 
 class _PublishedCorpus(BaseModel, frozen=True, extra="forbid"):

@@ -21,23 +21,14 @@ Output = BaseModel | str
 
 @dataclass(frozen=True)
 class State:
-    """The inputs of a sample and the outputs of its stages so far.
+    """The inputs of a sample and the outputs of its stages so far."""
 
-    Attributes:
-        scene: the dialogue without the target.
-        keyframes: in the order of the dialogue.
-        images: those for the model; empty for a text-only model.
-        outputs: pairs of a stage's symbol and its output, in the order of the stages.
-        turns: how many of the last turns are shown; None: all.
-        labels: the emotions in the order of prompts and schemas; empty: in the order of the scene.
-    """
-
-    scene: Scene
-    keyframes: tuple[Keyframe, ...] = ()
-    images: tuple[Image, ...] = ()
-    outputs: tuple[tuple[str, Output], ...] = ()
-    turns: int | None = None
-    labels: tuple[str, ...] = ()
+    scene: Scene  # the dialogue without the target
+    keyframes: tuple[Keyframe, ...] = ()  # in the order of the dialogue
+    images: tuple[Image, ...] = ()  # for the model; empty for a text-only model
+    outputs: tuple[tuple[str, Output], ...] = ()  # pairs of a stage's symbol and its output, in the order of the stages
+    turns: int | None = None  # how many of the last turns are shown; None: all
+    labels: tuple[str, ...] = ()  # in the order of prompts and schemas; empty: in the order of the scene
 
     @property
     def ordered_labels(self) -> tuple[str, ...]:
@@ -80,22 +71,14 @@ class Draft:
 
 @dataclass(frozen=True)
 class Correction:
-    """What a stage sees when it runs again.
-
-    Attributes:
-        previous: the stage's output in the previous pass.
-        reason: why the auditor rejects that output; empty for stages after the faulty one.
-        instruction: how to correct it; empty for stages after the faulty one.
-        drafts: all earlier outputs with their feedback, oldest first, if the loop shows them.
-        retained: outputs of later stages in the previous pass, by symbol, if they are shown to these stages.
-    """
+    """What a stage sees when it runs again."""
 
     stage: str
-    previous: Output
-    reason: str
-    instruction: str
-    drafts: tuple[Draft, ...] = ()
-    retained: Mapping[str, Output] = field(default_factory=dict)
+    previous: Output  # the stage's output in the previous pass
+    reason: str  # why the auditor rejects that output; empty for stages after the faulty one
+    instruction: str  # how to correct it; empty for stages after the faulty one
+    drafts: tuple[Draft, ...] = ()  # all earlier outputs with their feedback, oldest first, if the loop shows them
+    retained: Mapping[str, Output] = field(default_factory=dict)  # previous outputs of later stages, if shown
 
     def for_stage(self, stage: Stage, renewed: Set[str]) -> Correction | None:
         """Returns what `stage` sees of this correction. A later stage sees its previous output if it sees one of the

@@ -46,17 +46,12 @@ def _get_title(stage: Any) -> str:
 
 
 class Cell(NamedTuple):
-    """A stage in a pass.
-
-    Attributes:
-        state: "made" if the stage gave an output, "kept" if its output of pass `since` remains, "none" without one.
-        since: the pass with the previous output, which `fields` are compared with; this pass if there is none.
-    """
+    """A stage in a pass."""
 
     sample_pass: Pass
     step: Step
-    state: Literal["made", "kept", "none"]
-    since: int
+    state: Literal["made", "kept", "none"]  # by this pass, kept from pass `since`, or without an output
+    since: int  # the pass with the previous output, which `fields` are compared with; this pass if there is none
     fields: tuple[OutputField, ...]
 
 

@@ -29,15 +29,14 @@ PRIMARY = ("acc", "dist2", "bert_f1")  # tested by default: only a few, as p is 
 
 
 class PairComparison(Record):
-    """The comparison of two sides: runs, or settings with the same number of seeds. samples, a_alone, b_alone: how many
-    samples both sides, only A, or only B finished. settings: the settings that differ, each with both values."""
+    """The comparison of two sides: runs, or settings with the same number of seeds."""
 
     a_runs: tuple[str, ...]
     b_runs: tuple[str, ...]
-    samples: int
-    a_alone: int
-    b_alone: int
-    settings: dict[str, tuple[str, ...]]
+    samples: int  # that both sides finished
+    a_alone: int  # samples that only A finished
+    b_alone: int  # samples that only B finished
+    settings: dict[str, tuple[str, ...]]  # that differ, each with both values
     comparisons: tuple[MetricComparison, ...]
 
     @property
@@ -50,8 +49,7 @@ class PairComparison(Record):
 
     @property
     def differences(self) -> list[MetricComparison]:
-        """The comparisons that have a difference. Excludes baselines, which depend on the samples and not on the
-        runs."""
+        """The comparisons that have a difference, except those of baselines, which depend on the samples only."""
         return [
             comparison
             for comparison in self.comparisons
@@ -71,22 +69,15 @@ class PairComparison(Record):
 
 
 class ComparisonReport(Record):
-    """Comparisons of several sides with the first one, which is A in all pairs.
-
-    Attributes:
-        inputs: what the agents see, by the name of the run.
-        unequal: names the runs that see inputs that others do not; "" if all see the same.
-        draws, seed: of bootstraps and permutation tests.
-        warnings: on samples without log-probabilities, unfinished runs, and runs that are not compared.
-    """
+    """Comparisons of several sides with the first one, which is A in all pairs."""
 
     protocol: str
-    inputs: dict[str, tuple[str, ...]]
-    unequal: str
-    draws: int
+    inputs: dict[str, tuple[str, ...]]  # what the agents see, by the name of the run
+    unequal: str  # the runs that see inputs that others do not; "" if all see the same
+    draws: int  # of bootstraps and permutation tests
     seed: int
     pairs: tuple[PairComparison, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # on samples without log-probabilities, and unfinished or excluded runs
 
     @property
     def tested(self) -> list[str]:

@@ -62,37 +62,25 @@ class PairedResults:
 
 
 class MetricComparison(Record):
-    """The comparison of two sides on a metric. Missing values are None, and `why` gives the reason.
-
-    Attributes:
-        n, dialogues: the number of pairs of samples, and of their dialogues.
-        skipped: the number of pairs in which a side has no value.
-        a_value, b_value: the scores; with several seeds their means.
-        a_sd, b_sd: the standard deviations over seeds.
-        difference: B − A.
-        interval: the 95 % interval of the difference, by `method`.
-        p, p_holm: p by `test`, and p corrected for all tests of a command; None if the metric is not tested.
-        a_right, b_right: of shares, the number of pairs that only A (McNemar's b) or only B (c) has right.
-        detectable: the smallest difference that a test would detect (see above).
-    """
+    """The comparison of two sides on a metric. Missing values are None, and `why` gives the reason."""
 
     metric: str
-    n: int = 0
-    dialogues: int = 0
-    skipped: int = 0
-    a_value: float | None = None
+    n: int = 0  # pairs of samples
+    dialogues: int = 0  # of the pairs
+    skipped: int = 0  # pairs in which a side has no value
+    a_value: float | None = None  # with several seeds, the mean
     b_value: float | None = None
-    a_sd: float | None = None
+    a_sd: float | None = None  # over seeds
     b_sd: float | None = None
-    difference: float | None = None
-    interval: tuple[float, float] | None = None
+    difference: float | None = None  # B − A
+    interval: tuple[float, float] | None = None  # of the difference, 95 %, by `method`
     method: str = ""
-    p: float | None = None
-    p_holm: float | None = None
+    p: float | None = None  # by `test`; None if the metric is not tested
+    p_holm: float | None = None  # p corrected for all tests of a command
     test: str = ""
-    a_right: int | None = None
-    b_right: int | None = None
-    detectable: float | None = None
+    a_right: int | None = None  # of shares: pairs that only A has right (McNemar's b)
+    b_right: int | None = None  # that only B has right (c)
+    detectable: float | None = None  # the smallest difference that a test would detect (see above)
     higher_is_better: bool | None = None
     signature: str = ""
     why: str = ""

@@ -77,32 +77,22 @@ class Confusion(Record):
 
 
 class Scores(Record):
-    """All scores of a run.
-
-    Attributes:
-        n: the number of finished samples.
-        failed, unaudited: how many of them failed, or have an audit that could not be read.
-        unfinished: the number of samples of the protocol without a result.
-        scores: by name; a metric of a single label is named such as "f1:joy".
-        without_usable_logprobs: the samples that self_ppl skips.
-        uncut: most replies have at least twice as many words as tokens, as in Chinese, Japanese and Thai.
-        identity, results: the identity of the manifest, and a digest of the results (see `results_digest`).
-    """
+    """All scores of a run."""
 
     run: str
     corpus: str
     protocol: str
     engine: str
-    n: int
-    failed: int
-    unaudited: int = 0
-    unfinished: int
-    scores: dict[str, Score]
+    n: int  # finished samples
+    failed: int  # of the finished samples
+    unaudited: int = 0  # with an audit that could not be read
+    unfinished: int  # samples of the protocol without a result
+    scores: dict[str, Score]  # by name; a metric of a single label is named such as "f1:joy"
     confusion: Confusion | None = None
-    without_usable_logprobs: tuple[str, ...] = ()
-    uncut: bool = False
-    identity: dict[str, str] = Field(default_factory=dict)
-    results: str = ""
+    without_usable_logprobs: tuple[str, ...] = ()  # the samples that self_ppl skips
+    uncut: bool = False  # most replies have at least twice as many words as tokens, as in Chinese, Japanese and Thai
+    identity: dict[str, str] = Field(default_factory=dict)  # of the manifest
+    results: str = ""  # a digest (see `results_digest`)
 
     @property
     def overall(self) -> dict[str, Score]:

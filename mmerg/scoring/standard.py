@@ -25,26 +25,16 @@ from mmerg.systems.instantiate import import_name
 
 @dataclass(frozen=True)
 class Options:
-    """The options of scoring and comparing.
+    """The options of scoring and comparing."""
 
-    Attributes:
-        tokenizer: of the metrics that count words.
-        bert: the model of BERTScore; None skips it.
-        bert_layers: the layer of the model; None for the default.
-        ref_ppl: the model of reference perplexity; None skips it.
-        resamples, seed: of bootstraps and permutation tests.
-        metrics: custom metrics, each as `folder/file.py:name` or a dotted name.
-        primary: the metrics whose differences are tested; empty for the default.
-    """
-
-    tokenizer: Tokenizer = "nltk"
-    bert: str | None = None
-    bert_layers: int | None = None
-    ref_ppl: str | None = None
-    resamples: int = DRAWS
+    tokenizer: Tokenizer = "nltk"  # of the metrics that count words
+    bert: str | None = None  # the model of BERTScore; None skips it
+    bert_layers: int | None = None  # the layer of the model; None for the default
+    ref_ppl: str | None = None  # the model of reference perplexity; None skips it
+    resamples: int = DRAWS  # of bootstraps and permutation tests
     seed: int = 0
-    metrics: tuple[str, ...] = ()
-    primary: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()  # custom metrics, each as `folder/file.py:name` or a dotted name
+    primary: tuple[str, ...] = ()  # the metrics whose differences are tested; empty for the default
 
 
 DEFAULTS = Options()

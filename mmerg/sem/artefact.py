@@ -52,30 +52,21 @@ class Causes(Record):
 
 class Sem(Record):
     """A multinomial logistic regression over the tf-idf of histories or, with an embedder, over their embeddings. (The
-    paper's model, ESCM, is published only in compiled form.)
-
-    Attributes:
-        scores: on the validation split.
-        confusion: on the same; [i][j] is the number of samples with labels[i] that were predicted as labels[j].
-        embedder: its identity.
-        conversations: the joined `digest_ngrams` of each conversation in the training and validation splits.
-        words, idf: the columns of tf-idf, and the IDF of each; empty with an embedder.
-        weights, bias: [labels, columns] and [labels].
-    """
+    paper's model, ESCM, is published only in compiled form.)"""
 
     version: Literal[7] = 7
     labels: tuple[str, ...]
     trained_on: SplitData
     validated_on: SplitData
-    scores: Mapping[str, Score] = {}
-    confusion: tuple[tuple[int, ...], ...] = ()
+    scores: Mapping[str, Score] = {}  # on the validation split
+    confusion: tuple[tuple[int, ...], ...] = ()  # on the same: samples of labels[i] predicted as labels[j], [i][j]
     causes: Causes
-    embedder: str | None = None
-    conversations: tuple[str, ...]
-    words: tuple[str, ...] = ()
-    idf: tuple[FiniteFloat, ...] = ()
-    weights: tuple[tuple[FiniteFloat, ...], ...]
-    bias: tuple[FiniteFloat, ...]
+    embedder: str | None = None  # its identity
+    conversations: tuple[str, ...]  # `digest_ngrams` of each conversation in both splits, joined
+    words: tuple[str, ...] = ()  # the columns of tf-idf; empty with an embedder
+    idf: tuple[FiniteFloat, ...] = ()  # of each word
+    weights: tuple[tuple[FiniteFloat, ...], ...]  # [labels, columns]
+    bias: tuple[FiniteFloat, ...]  # [labels]
 
     @model_validator(mode="after")
     def _check_sizes(self) -> "Sem":

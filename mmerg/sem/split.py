@@ -16,23 +16,15 @@ from mmerg.settings.model import ProtocolSettings
 
 @dataclass(frozen=True)
 class Split:
-    """A split with labelled samples.
-
-    Attributes:
-        histories, golds, dialogues: for each sample, the texts of the turns before the reply, the label, and the name
-            of the conversation.
-        ngrams: for each conversation, the joined `digest_ngrams` of its samples with their replies.
-        unlabelled: all histories that contain words, including those of targets without a label.
-        skipped: the number of targets without a label or words.
-    """
+    """A split with labelled samples."""
 
     corpus: Corpus
-    histories: tuple[tuple[str, ...], ...]
-    golds: tuple[str, ...]
-    dialogues: tuple[str, ...]
-    ngrams: tuple[str, ...]
-    unlabelled: tuple[tuple[str, ...], ...]
-    skipped: int
+    histories: tuple[tuple[str, ...], ...]  # the texts of the turns before the reply of each sample
+    golds: tuple[str, ...]  # their labels
+    dialogues: tuple[str, ...]  # the names of their conversations
+    ngrams: tuple[str, ...]  # by conversation, the joined `digest_ngrams` of its samples with their replies
+    unlabelled: tuple[tuple[str, ...], ...]  # all histories that contain words, also of targets without a label
+    skipped: int  # targets without a label or words
 
     def __str__(self) -> str:
         corpus = self.corpus

@@ -48,22 +48,14 @@ def build_config(app: ASGIApp, connections: int) -> uvicorn.Config:
 
 @dataclass(frozen=True)
 class Guard:
-    """Middleware that refuses requests before they reach `app`.
-
-    Attributes:
-        token: the token that requests need; "" for none.
-        hosts: names accepted in the Host header besides IP addresses, against DNS rebinding; empty for all.
-        origins: other origins whose pages may send requests.
-        max_bytes: the limit of a request.
-        refuse: builds the response to an error from the path and the error.
-    """
+    """Middleware that refuses requests before they reach `app`."""
 
     app: ASGIApp
-    token: str
-    hosts: frozenset[str]
-    origins: Collection[str]
-    max_bytes: int
-    refuse: Callable[[str, HttpError], Response]
+    token: str  # that requests need; "" for none
+    hosts: frozenset[str]  # accepted in the Host header besides IP addresses, against DNS rebinding; empty for all
+    origins: Collection[str]  # others whose pages may send requests
+    max_bytes: int  # of a request
+    refuse: Callable[[str, HttpError], Response]  # builds the response to an error from the path and the error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HTTPConnection(scope)

@@ -55,26 +55,18 @@ class Check(Record):
 
     slope × score + intercept is the log-likelihood ratio of a clean output over a faulty one. The metrics are from
     dialogues that were not used to fit slope, intercept and threshold.
-
-    Attributes:
-        form: None if no form detects the stage's faults better than chance; then `why` says so.
-        threshold: a score below it fails.
-        slope: None if not measured.
-        auc, sensitivity: by kind of fault.
-        ece: the expected calibration error.
-        decoys: the outputs with which form=comparison compares.
     """
 
-    form: Form | None = "finding"
+    form: Form | None = "finding"  # None if no form detects the stage's faults better than chance; then `why` says so
     why: str = ""
-    threshold: float = 0.0
-    slope: float | None = None
+    threshold: float = 0.0  # a score below it fails
+    slope: float | None = None  # None if not measured
     intercept: float = 0.0
-    auc: dict[str, Measure] = Field(default_factory=dict)
+    auc: dict[str, Measure] = Field(default_factory=dict)  # by kind of fault
     specificity: Measure | None = None
-    sensitivity: dict[str, Measure] = Field(default_factory=dict)
-    ece: float | None = None
-    decoys: tuple[Any, ...] = ()
+    sensitivity: dict[str, Measure] = Field(default_factory=dict)  # by kind of fault
+    ece: float | None = None  # the expected calibration error
+    decoys: tuple[Any, ...] = ()  # the outputs with which form=comparison compares
 
     def log_likelihood_ratio(self, verdict: Verdict) -> float | None:
         """Returns the log-likelihood ratio of clean over faulty; None if not measured. A verdict without a score counts
@@ -88,20 +80,13 @@ class Check(Record):
 
 
 class LabelPrior(Record):
-    """Batch calibration (Zhou et al., 2023, arXiv 2309.17249) with label frequencies.
+    """Batch calibration (Zhou et al., 2023, arXiv 2309.17249) with label frequencies."""
 
-    Attributes:
-        corpus, fingerprint: those of the corpus on which the prior was measured.
-        n: the number of its scenes.
-        mean: the mean log-probability of each label over these scenes. Their correct labels are not used for it.
-        counts: how often each label is correct in these scenes.
-    """
-
-    corpus: str
+    corpus: str  # on which the prior was measured
     fingerprint: str
-    n: int
-    mean: dict[str, float]
-    counts: dict[str, int]
+    n: int  # scenes
+    mean: dict[str, float]  # mean log-probability of each label over these scenes, whatever their correct labels
+    counts: dict[str, int]  # how often each label is correct in these scenes
 
     def calibrate(self, logprobs: Mapping[str, float]) -> dict[str, float]:
         """Returns the score of each label: log p minus its mean, plus the log of its frequency (add-one smoothing)."""

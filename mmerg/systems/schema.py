@@ -44,19 +44,12 @@ PORTABLE = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # matches patterns that mean th
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of an output in one call.
+    """The bounds of an output in one call."""
 
-    Attributes:
-        inputs: the symbols of the inputs that the agent sees.
-        choices: the words of each vocabulary, by its name.
-        counts: the numbers of the turns and frames that may be cited, from 1, by "turn" and "frame".
-        quotable: the texts of the turns that may be quoted.
-    """
-
-    inputs: frozenset[str]
-    choices: Mapping[str, tuple[str, ...]]
-    counts: Mapping[str, range]
-    quotable: tuple[str, ...] = ()
+    inputs: frozenset[str]  # the symbols of the inputs that the agent sees
+    choices: Mapping[str, tuple[str, ...]]  # the words of each vocabulary, by its name
+    counts: Mapping[str, range]  # the turns and frames that may be cited, from 1, by "turn" and "frame"
+    quotable: tuple[str, ...] = ()  # the texts of the turns that may be quoted
 
     def __hash__(self) -> int:
         return hash((self.inputs, *self.choices.items(), *self.counts.items(), self.quotable))
@@ -64,17 +57,11 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Schema:
-    """The schema of one call.
+    """The schema of one call."""
 
-    Attributes:
-        text: JSON as it is sent to a server, with wire names.
-        outline: for the prompt, one line for each field.
-        node: the schema with the names of the class.
-    """
-
-    text: str
-    outline: str
-    node: Node
+    text: str  # JSON as it is sent to a server, with wire names
+    outline: str  # for the prompt, one line for each field
+    node: Node  # the schema with the names of the class
 
     @property
     def required(self) -> tuple[str, ...]:

@@ -61,79 +61,49 @@ FINDING = Check()
 
 @dataclass(frozen=True)
 class Stage:
-    """One agent: a stage, or the auditor.
-
-    Attributes:
-        gives, sees: the symbols of its output and of its inputs.
-        output: a frozen pydantic class; None: plain text.
-        function: computes the output instead of a model.
-        check: the auditor's question about the output, as a template.
-        verdict: the form of the check.
-        code: the functions that form=code calls.
-        audits: the names of the stages that this auditor checks.
-        cite_last: how many of the last turns the agent may cite; None: all.
-        label: the field of an emotion that is read from label probabilities; empty if the model writes the emotion.
-        orders: over how many orders of the labels their log-probabilities are averaged.
-        prior: calibrates the label probabilities.
-        sampling: overrides parts of the backbone's.
-    """
+    """One agent: a stage, or the auditor."""
 
     name: str
-    gives: str
-    sees: tuple[str, ...]
-    output: type[BaseModel] | None = None
-    function: StageFunction | None = None
-    check: str = ""
+    gives: str  # the symbol of its output
+    sees: tuple[str, ...]  # the symbols of its inputs
+    output: type[BaseModel] | None = None  # a frozen class; None: plain text
+    function: StageFunction | None = None  # computes the output instead of a model
+    check: str = ""  # the auditor's question about the output, as a template
     verdict: Check = FINDING
-    code: tuple[CodeCheck, ...] = ()
-    audits: tuple[str, ...] = ()
-    cite_last: int | None = None
-    label: str = ""
-    orders: int = 2
-    prior: LabelPrior | None = None
+    code: tuple[CodeCheck, ...] = ()  # the functions that form=code calls
+    audits: tuple[str, ...] = ()  # the stages that this auditor checks
+    cite_last: int | None = None  # how many of the last turns it may cite; None: all
+    label: str = ""  # the field of an emotion that is read from label probabilities; empty if the model writes it
+    orders: int = 2  # of the labels, over which log-probabilities are averaged
+    prior: LabelPrior | None = None  # calibrates the label probabilities
     logprobs: bool = False
-    sampling: Mapping[str, object] = field(default_factory=dict)
+    sampling: Mapping[str, object] = field(default_factory=dict)  # overrides parts of the backbone's
 
 
 @dataclass(frozen=True)
 class System:
-    """A system that is ready to run.
-
-    Attributes:
-        prompts: folders of templates; earlier ones take precedence.
-        vocabulary: the words from which fields of schemas choose.
-        result: the paths of response, emotion and plan in the outputs ("R", "e.emotion", "P").
-        rerun_temperature: of a stage that gets a correction; None: the stage's own.
-        loop: the name of a built-in loop, or a user's function.
-        stop, score: the fields of the auditor's output that end loop=refine, and rank its passes.
-        retain: which agents see their previous output in a rerun.
-        n: the number of candidates of loop=candidates.
-        label_order: see `mmerg.engine.labels`.
-        rerun: how a faulty stage runs again: with its output shown, or in other views (`mmerg.engine.loops.views`).
-        max_views: the most views in which a faulty stage runs again.
-        greedy: True if every agent has temperature 0.
-    """
+    """A system that is ready to run."""
 
     name: str
-    prompts: tuple[Path, ...]
+    prompts: tuple[Path, ...]  # folders of templates; earlier ones take precedence
     stages: tuple[Stage, ...]
     auditor: Stage | None
     max_iterations: int
     max_repairs: int
-    vocabulary: Mapping[str, tuple[str, ...]]
-    result: Mapping[str, str]
+    vocabulary: Mapping[str, tuple[str, ...]]  # the words from which fields of schemas choose
+    result: Mapping[str, str]  # the paths of response, emotion and plan in the outputs ("R", "e.emotion", "P")
     final_selection: Selection = "lexicographic"
-    rerun_temperature: float | None = None
-    loop: str | Callable[..., object] = "audit"
-    stop: str = ""
-    score: str = ""
-    retain: Retain = "all"
-    n: int = 1
-    label_order: LabelOrder = "shuffled"
-    rerun: Rerun = "shown"
-    max_views: int = 3
+    rerun_temperature: float | None = None  # of a stage that gets a correction; None: the stage's own
+    loop: str | Callable[..., object] = "audit"  # the name of a built-in loop, or a user's function
+    stop: str = ""  # the field of the auditor's output that ends loop=refine
+    score: str = ""  # the field that ranks its passes
+    retain: Retain = "all"  # which agents see their previous output in a rerun
+    n: int = 1  # candidates of loop=candidates
+    label_order: LabelOrder = "shuffled"  # see `mmerg.engine.labels`
+    rerun: Rerun = "shown"  # of a faulty stage: with its output shown, or in other views (`mmerg.engine.loops.views`)
+    max_views: int = 3  # the most for a faulty stage
     rerun_views: tuple[str, ...] = ()
-    greedy: bool = False
+    greedy: bool = False  # every agent has temperature 0
 
     @property
     def checked_stages(self) -> tuple[Stage, ...]:
