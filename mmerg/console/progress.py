@@ -1,4 +1,4 @@
-"""Shows the progress of long work: a redrawn line or bar on a terminal, and plain lines elsewhere."""
+"""The progress of long work: a redrawn line or bar on a terminal, and plain lines elsewhere."""
 
 import math
 import threading
@@ -19,9 +19,9 @@ LINE_INTERVAL = 30.0  # seconds between plain lines while no sample ends
 
 
 class Progress:
-    """Shows samples, calls, tokens per second and the time left. Without a terminal it prints a line at the start, when
-    a sample ends, and every `interval` seconds, as a call may take minutes. total: the number of samples to run. kept:
-    the number of samples that an earlier start finished, of which `kept_failed` failed."""
+    """A display of samples, calls, tokens per second and the time left. Without a terminal it prints a line at the
+    start, when a sample ends, and every `interval` seconds, as a call may take minutes. total: the number of samples to
+    run. kept: the number of samples that an earlier start finished, of which `kept_failed` failed."""
 
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, interval: float = LINE_INTERVAL
@@ -87,8 +87,7 @@ class Progress:
         )
 
     def _left(self) -> str:
-        """The time left at the mean pace of the finished samples; "" before the first one ends. It counts down between
-        samples."""
+        """Returns the time left at the mean pace of finished samples, counting down in between; "" before the first."""
         if not self._ended:
             return ""
         left_at_last_end = (self._last_end - self._start) / self._ended * (self._total - self._ended)
@@ -107,7 +106,6 @@ class Bar(Steps):
         self._what, self._interval, self._last_line = what, interval, -math.inf
 
     def report(self, done: int, total: int) -> None:
-        """Shows that `done` of `total` steps are done."""
         self.update(self._task, completed=done, total=total)
         if not self.console.is_terminal and done < total and time.monotonic() - self._last_line >= self._interval:
             self._last_line = time.monotonic()
@@ -115,7 +113,7 @@ class Bar(Steps):
 
 
 class Building(Bar):
-    """Implements `mmerg.memory.store.BuildProgress`: a bar while a memory is built, and a line at its end."""
+    """A bar while a memory is built, and a line at its end; implements `mmerg.memory.store.BuildProgress`."""
 
     def __init__(self, out: Console) -> None:
         super().__init__(out, "memory: texts embedded")

@@ -57,7 +57,7 @@ class Summary:
 
     @property
     def counts_line(self) -> str:
-        """A line with the numbers of samples and calls, and of samples with cached calls, whose times do not count."""
+        """The numbers of samples and calls, and of samples with cached calls, whose times do not count, in a line."""
         samples, failed = plural(self.counts["samples"], "sample"), len(self.failed)
         unaudited = f" ({self.counts['unaudited']} unaudited)" if self.counts["unaudited"] else ""
         ended = f"{samples}: {self.counts['samples'] - failed} ok{unaudited}, {failed} failed"
@@ -69,7 +69,7 @@ class Summary:
         return f"{ended}; {cached}"
 
     def replies(self) -> Table:
-        """A table of the first samples. An audit has a mark for each stage, in the order of the system."""
+        """Makes a table of the first samples. An audit has a mark for each stage, in the order of the system."""
         rows = len(self.first)
         more = f"; the first {rows}; mmerg show RUN SAMPLE prints any" if self.counts["samples"] > rows else ""
         table = Table(title=f"{self.counts_line}{more}", title_justify="left", show_lines=True)
@@ -96,7 +96,7 @@ class Summary:
 
     @property
     def exclusions(self) -> str:
-        """A line with the exemplars that guards excluded; "" if there are none."""
+        """The exemplars that guards excluded, in a line; "" if there are none."""
         parts = {
             guard: f"{count['exemplars']} in {plural(count['samples'], 'sample')}"
             for guard, count in self.guards.items()
@@ -129,7 +129,7 @@ def _join_items(parts: Mapping[str, object]) -> str:
 
 
 def format_plan(result: Result) -> str:
-    """The fields of the plan, one per line, without its reasoning. Sentences are omitted if any field is a word."""
+    """Formats the fields of the plan, one per line, without reasoning. Sentences are omitted if any field is a word."""
     fields = result.plan if isinstance(result.plan, dict) else {"": result.plan}
     values = [value for name, value in fields.items() if not name.startswith("reason")] or fields.values()
     texts = [str(value) for value in values if value not in (None, "", [], {})]
@@ -145,7 +145,7 @@ def describe_memory(memory: MemorySection) -> str:
 
 
 def tabulate_failures(results: Iterable[Result | Verdicts]) -> Table | None:
-    """A table of the failures by kind, with the first message of each kind; None if nothing failed."""
+    """Makes a table of the failures by kind, with the first message of each kind; None if nothing failed."""
     failed = [result for result in results if result.status == "failed"]
     if not failed:
         return None

@@ -34,14 +34,13 @@ _LATEX = str.maketrans(
 @dataclass(frozen=True)
 class Table:
     """A table of texts. On a terminal, columns that do not fit continue below, with the row names repeated, so that no
-    number is cut. rows: a text for each head; the first is the name of the row. In LaTeX, further lines of a cell are
-    small. best: (row, column) of the cells in bold."""
+    number is cut. In LaTeX, further lines of a cell are small."""
 
     title: str
     heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str]]  # a text for each head; the first is the name of the row
     notes: Sequence[str] = ()
-    best: Collection[tuple[int, int]] = ()
+    best: Collection[tuple[int, int]] = ()  # (row, column) of the cells in bold
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self.title:
@@ -53,14 +52,14 @@ class Table:
 
 
 def format_number(value: float | None) -> str:
-    """The value with two decimals, or without decimals from a thousand on; – for None."""
+    """Formats the value with two decimals, or without decimals from a thousand on; – for None."""
     if value is None:
         return NONE
     return f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def format_difference(value: float | None) -> str:
-    """The value as in `format_number`, but always with its sign."""
+    """Formats the value as `format_number` does, but always with its sign."""
     return f"+{format_number(value)}" if value is not None and value >= 0 else format_number(value)
 
 
@@ -91,7 +90,7 @@ def write_tables(
 
 
 def as_latex(table: Table) -> str:
-    r"""The table as a `table*`, which needs \usepackage{booktabs} and UTF-8. Notes are below the table."""
+    r"""Returns the table as a `table*`, which needs \usepackage{booktabs} and UTF-8. Notes are below the table."""
 
     def cell(row: int, line: int, column: int, text: str) -> str:
         if not text or (line == 0 and (row, column) not in table.best):
@@ -113,8 +112,7 @@ def as_latex(table: Table) -> str:
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """The rows as comma-separated values, with a column for each key. Unknown numbers are empty, and no text can be
-    taken for a formula."""
+    """Returns the rows as CSV, a column per key. Unknown numbers are empty, and no text can be taken for a formula."""
     from pandas import DataFrame
 
     cells = [
@@ -124,13 +122,13 @@ def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def escape_formula(text: str) -> str:
-    """A text on one line, with a leading quote if a spreadsheet would read it as a formula."""
+    """Puts a text on one line, with a leading quote if a spreadsheet would read it as a formula."""
     flat = _flat(text)
     return f"'{flat}" if flat.startswith(_FORMULA) else flat
 
 
 def _text(table: Table, width: int) -> str:
-    """The table for a terminal of `width` columns; a wider table becomes several blocks."""
+    """Renders the table for a terminal of `width` columns; a wider table becomes several blocks."""
     from pandas import DataFrame
 
     lines = [[f" {printable(cell)}" for cell in cells] for row in (table.heads, *table.rows) for cells in _lines(row)]
@@ -149,5 +147,5 @@ def _flat(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """A text with the special characters of LaTeX escaped."""
+    """Escapes the special characters of LaTeX."""
     return _flat(text).translate(_LATEX)

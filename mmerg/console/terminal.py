@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def list_commands() -> dict[str, str]:
-    """The first line of the docstring of each command's module, by the name of the command."""
+    """Returns the first line of the docstring of each command's module, by the name of the command."""
     lines = {}
     for file in sorted(Path(__file__).parents[1].glob("[!_]*.py")):
         source = file.read_text(encoding="utf-8")
@@ -58,12 +58,12 @@ def escape(text: str) -> Text:
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun: "1 sample", "2 samples"."""
+    """Formats a count with its noun: "1 sample", "2 samples"."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def console() -> Console:
-    """The console for tables. Piped output has a fixed width, so that it is the same everywhere."""
+    """Returns the console for tables. Piped output has a fixed width, so that it is the same everywhere."""
     terminal = _Console(highlight=False)
     return terminal if terminal.is_terminal else _Console(highlight=False, width=120)
 
@@ -87,8 +87,7 @@ def start(main: Callable[[], int]) -> NoReturn:
 
 
 def handle_signals(*more: int) -> list[int]:
-    """Makes SIGTERM and `more` signals act like Ctrl-C. Only the first signal has an effect. Returns a list that gets
-    all signals that arrive."""
+    """Makes the first SIGTERM or `more` signal act like Ctrl-C. Returns a list that gets all signals that arrive."""
     received: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
@@ -137,7 +136,7 @@ def _refuse_windows() -> None:
 
 
 def _explain_os_error(error: OSError) -> MmergError | None:
-    """The error to print if users can cause it; None if it is a bug. Files that mmerg writes raise RunError instead."""
+    """Returns the error to print if users can cause it, None for a bug. Writers of files raise RunError instead."""
     if error.errno in (errno.ENAMETOOLONG, errno.EACCES):
         what, hint = f"a path cannot be used: {error.strerror}", "use another path, or fix its permissions"
         return MmergError(what, where=f"{error.filename!s:.300}", hint=hint)

@@ -26,12 +26,11 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A span of a video file, and optionally a part of its picture. start, end: seconds in the file; None is the file's
-    start or end. If only `end` is given, the file may be shorter."""
+    """A span of a video file, and optionally a part of its picture."""
 
     path: Path
-    start: float | None = None
-    end: float | None = None
+    start: float | None = None  # seconds in the file; None: from its beginning
+    end: float | None = None  # seconds; None: to its end. With `end` alone, the file may be shorter
     crop: Crop | None = None
 
     def __str__(self) -> str:
@@ -42,13 +41,13 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An utterance u_i by a speaker s_i. start, end: seconds on the clock of its dialogue."""
+    """An utterance u_i by a speaker s_i."""
 
     speaker: NonBlank
     text: NonBlank
     emotion: str | None = None
     clip: Clip | None = None
-    start: float | None = None
+    start: float | None = None  # seconds on the clock of its dialogue
     end: float | None = None
 
 
@@ -115,7 +114,7 @@ class Sample:
 
 
 def cut_sample(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int | None = None) -> Sample:
-    """Build the sample whose target is the turn at index `target`; `len(turns)` is the reply after the last turn.
+    """Builds the sample whose target is the turn at index `target`; `len(turns)` is the reply after the last turn.
 
     history: the number of turns before the target that are shown; None shows all. History turns lose their gold
     emotion, and their clips end where the target starts, so that neither words, labels nor frames of the target reach a
@@ -133,7 +132,7 @@ def cut_sample(dialogue: Dialogue, target: int, labels: tuple[str, ...], history
 
 
 def _cut_clip(dialogue: Dialogue, index: int, target: int) -> Clip | None:
-    """The clip of a turn, cut off where the target starts, or None if no part of it is surely before the target."""
+    """Cuts off the clip of a turn where the target starts; None if no part of it is surely before the target."""
     turn, gold = dialogue.turns[index], dialogue.turns[target]
     clip = turn.clip
     if clip is None:

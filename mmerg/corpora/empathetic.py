@@ -56,7 +56,7 @@ class Empathetic:
     label_set: Literal["32", "ekman"] = "32"
 
     def load(self) -> Corpus:
-        """Read the split. Only listeners' turns may be targets. Dialogues have ids such as `test_hit:0_conv:1`. Raises
+        """Reads the split. Only listeners' turns may be targets. Dialogues have ids such as `test_hit:0_conv:1`. Raises
         ConfigError for an unknown split or label set, and CorpusError if the file is missing, damaged or of another
         split."""
         files.require_choice(SPLITS, "dataset.split", self.split)
@@ -104,8 +104,7 @@ class Empathetic:
 
 
 def _refuse_wrong_contexts(conversations: Mapping[str, Rows], path: Path, notes: Counter[str]) -> None:
-    """Raise CorpusError if there is no row, or if most contexts are not emotions of the corpus. Counts
-    `labels_unknown`."""
+    """Raises CorpusError without rows, or if most contexts are not emotions of the corpus. Counts `labels_unknown`."""
     contexts = Counter(row["context"] for rows in conversations.values() for row in rows.values())
     unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
     notes["labels_unknown"] = unknown.total()

@@ -39,14 +39,14 @@ is_file, is_folder = os.path.isfile, os.path.isdir
 
 
 def require_choice(choices: Iterable[str], key: str, value: object) -> None:
-    """Raise ConfigError if the value of the setting `key` is none of the choices."""
+    """Raises ConfigError if the value of the setting `key` is none of the choices."""
     names = tuple(choices)
     if value not in names:
         raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(names)}")
 
 
 def build_corpus_error(what: str, problems: Sequence[str], where: str, hint: str) -> CorpusError:
-    """Build an error that lists up to ten problems, one per line."""
+    """Builds an error that lists up to ten problems, one per line."""
     lines = [what, *(f"  {problem}" for problem in problems[:MAX_PROBLEMS])]
     if len(problems) > MAX_PROBLEMS:
         lines.append(f"  and {len(problems) - MAX_PROBLEMS} more")
@@ -54,12 +54,12 @@ def build_corpus_error(what: str, problems: Sequence[str], where: str, hint: str
 
 
 def nonzero(notes: Counter[str]) -> dict[str, int]:
-    """The counts that are not 0, sorted by name."""
+    """Returns the counts that are not 0, sorted by name."""
     return dict(sorted((+notes).items()))
 
 
 def root_folder(root: str | Path, hint: str) -> Path:
-    """The dataset's folder, with `~` expanded. Raises CorpusError if there is no such folder."""
+    """Returns the dataset's folder, with `~` expanded. Raises CorpusError if there is no such folder."""
     folder = Path(os.path.expanduser(root))  # noqa: PTH111  (Path.expanduser raises for an unknown user)
     if not is_folder(folder):
         what = f"{folder} is not a folder" if os.path.lexists(folder) else f"{folder} does not exist"
@@ -68,12 +68,11 @@ def root_folder(root: str | Path, hint: str) -> Path:
 
 
 def first_file(places: Iterable[Path]) -> Path | None:
-    """The first of the places that is a file, or None."""
     return next(filter(is_file, places), None)
 
 
 def find(places: Sequence[Path], what: str, hint: str, *, is_there: Callable[[Path], bool] = is_file) -> Path:
-    """The first of the places that is a file, or a folder with `is_there=is_folder`. If there is none, raises
+    """Finds the first of the places that is a file, or a folder with `is_there=is_folder`. If there is none, raises
     CorpusError that lists the contents of the searched folders, and names an archive to unpack if they have one."""
     if path := next(filter(is_there, places), None):
         return path
@@ -85,7 +84,7 @@ def find(places: Sequence[Path], what: str, hint: str, *, is_there: Callable[[Pa
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes. Raises CorpusError if it cannot be read."""
+    """Reads a file. Raises CorpusError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -94,13 +93,13 @@ def read_bytes(path: Path) -> bytes:
 
 
 def describe_folder(folder: Path) -> str:
-    """The first names in a folder, for an error message; folders end with a slash."""
+    """Lists the first names in a folder, for an error message; folders end with a slash."""
     names = sorted(name + "/" * is_folder(folder / name) for name in os.listdir(folder) if name[0] != ".")  # noqa: PTH208
     return f"{folder} holds {', '.join(names[:12]) or 'nothing'}{', ...' if len(names) > 12 else ''}"
 
 
 class Clips:
-    """Finds the clips of turns in `folders`.
+    """The clips of turns in `folders`.
 
     Missing clips are listed in `absent` (see `Corpus.absent`) and counted in `notes` (`clips_missing`). With look=False
     no clip is found, and none is listed as missing. Links are followed, so that a link to the file of the target is
@@ -112,7 +111,7 @@ class Clips:
         self.absent: dict[str, str] = {}
 
     def find(self, turn: str, name: str) -> Path | None:
-        """The file `name` of a turn ("dia0/3") in the first folder that has it, or None. Raises CorpusError if a folder
+        """Finds the file `name` of a turn ("dia0/3") in the first folder that has it. Raises CorpusError if a folder
         may not be searched."""
         if not self.look:
             return None
@@ -136,8 +135,7 @@ class Clips:
 
 
 def _match_accents(folder: Path, name: str) -> Path:
-    """The path of the file `name`, if accents are stored in another way: archives made on a Mac store "é" as two
-    characters."""
+    """Finds the file `name` if its accents are stored otherwise: archives made on a Mac store "é" as two characters."""
     for part in Path(name).parts:
         entries = os.listdir(folder)  # noqa: PTH208
         folder /= next((entry for entry in entries if normalize("NFC", entry) == normalize("NFC", part)), part)
@@ -145,13 +143,13 @@ def _match_accents(folder: Path, name: str) -> Path:
 
 
 def refuse_wide(data: bytes, path: Path) -> None:
-    """Raise CorpusError for text in UTF-16 or UTF-32, with or without a byte order mark, that begins with ASCII."""
+    """Raises CorpusError for text in UTF-16 or UTF-32, with or without a byte order mark, that begins with ASCII."""
     if b"\0" in data[:4]:
         raise CorpusError(f"{path.name} is in UTF-16 or UTF-32, not UTF-8", where=str(path), hint=TO_UTF8)
 
 
 def read_utf8(path: Path) -> bytes:
-    """The bytes of a UTF-8 file without a byte order mark. Raises CorpusError, with the line, for another encoding."""
+    """Reads a UTF-8 file, without a byte order mark. Raises CorpusError, with the line, for another encoding."""
     data = read_bytes(path)
     refuse_wide(data, path)
     try:
@@ -163,7 +161,7 @@ def read_utf8(path: Path) -> bytes:
 
 
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
-    """The lines of a UTF-8 file, without byte order mark and line endings.
+    """Decodes the lines of a UTF-8 file, without byte order mark and line endings.
 
     Lines that are not UTF-8 are decoded as cp1252 and counted in `lines_cp1252`, and also in `lines_garbled` if the
     text then looks garbled. C1 controls come from a cp1252 file that was read as Latin-1 and saved as UTF-8; they are
@@ -186,8 +184,7 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
 def read_table(
     data: bytes, path: Path, columns: Sequence[str], notes: Counter[str], *, quoted: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the records of a comma-separated file: the number of the first line (from 1), and the stripped cells by
-    column.
+    """Yields the records of a comma-separated file: the number of the first line, from 1, and stripped cells by column.
 
     A record that is misquoted, too short or too long is skipped and counted in `rows_malformed`. Raises CorpusError for
     an encoding other than UTF-8 and cp1252, and if one of `columns` is missing or occurs twice.
@@ -222,7 +219,7 @@ def read_table(
 
 
 def _split_cells(text: str, quoted: bool) -> list[str] | None:
-    """The stripped cells of a record, or None if it is misquoted."""
+    """Returns the stripped cells of a record, or None if it is misquoted."""
     try:
         cells = next(csv.reader(StringIO(text, newline="\n"), strict=True), []) if quoted else text.split(",")
     except csv.Error:

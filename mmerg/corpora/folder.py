@@ -1,4 +1,4 @@
-"""Reads the user's own dialogues: a folder with `dialogues.jsonl`, one dialogue per line, and clips (docs/datasets.md).
+"""The user's own dialogues: a folder with `dialogues.jsonl`, one dialogue per line, and clips (docs/datasets.md).
 
 One error lists up to ten wrong lines. No clip is opened.
 
@@ -33,7 +33,7 @@ STRICT = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespa
 
 
 class TurnLine(BaseModel):
-    """A turn in a line of the file. start, end: seconds in the file of the clip; without them, the whole file."""
+    """A turn in a line of the file."""
 
     model_config = STRICT
 
@@ -41,7 +41,7 @@ class TurnLine(BaseModel):
     text: Text
     emotion: Text | None = None
     clip: Text | None = None
-    start: Seconds | None = None
+    start: Seconds | None = None  # in the file of the clip; without start and end, the whole file
     end: Seconds | None = None
 
     @field_validator("emotion")
@@ -81,22 +81,20 @@ class DialogueLine(BaseModel):
 
 
 def demo_root() -> Path:
-    """The folder of the demo corpus in the package."""
     return Path(__file__).parent / "demo"
 
 
 @checked_dataclass(frozen=True)
 class Folder:
-    """The reader of a folder. labels: the emotions that turns may have and a model may choose; None for MELD's
-    seven."""
+    """The reader of a folder."""
 
     root: str | Path
     file: str = "dialogues.jsonl"
-    labels: Sequence[str] | None = None
+    labels: Sequence[str] | None = None  # that turns may have and a model may choose; None: MELD's seven
 
     def load(self) -> Corpus:
-        """Read the file. A turn whose clip is missing has only its text. Raises CorpusError if the file is missing or
-        empty, or if lines are wrong (up to ten are listed)."""
+        """Reads the file. A turn whose clip is missing has only its text. Raises CorpusError without a file or lines,
+        or if lines are wrong (up to ten are listed)."""
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path = find([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
         data = read_utf8(path)
@@ -117,7 +115,7 @@ class Folder:
 
 
 def _read_lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
-    """Yield the lines one by one. Raises CorpusError after the last line if any is wrong."""
+    """Yields the lines one by one. Raises CorpusError after the last line if any is wrong."""
     problems: list[str] = []
     line_numbers: dict[str, int] = {}
     for number, raw in enumerate(io.BytesIO(data), start=1):

@@ -46,12 +46,12 @@ EVALUATION = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
 
 
 class Utterance(NamedTuple):
-    """A line of a transcription. start, end: seconds from the start of the recording. actor: F or M."""
+    """A line of a transcription."""
 
-    start: float
+    start: float  # seconds from the start of the recording
     end: float
     id: str
-    actor: str
+    actor: str  # F or M
     text: str
 
 
@@ -75,7 +75,7 @@ class Iemocap:
     clips: bool = True
 
     def load(self) -> Corpus:
-        """Read the dialogues of the sessions. Raises ConfigError for an unknown session, label set or side, and
+        """Reads the dialogues of the sessions. Raises ConfigError for an unknown session, label set or side, and
         CorpusError if files are missing or cannot be used."""
         sessions = sorted(set(self.sessions or ()))
         if not sessions or not set(sessions) <= set(range(1, 6)):
@@ -119,7 +119,7 @@ class Iemocap:
         return Corpus("iemocap", split, labels, tuple(dialogues), digest.hexdigest(), counts, clips.absent)
 
     def _build_turn(self, utterance: Utterance, code: str, film: Path | None, notes: Counter[str]) -> Turn:
-        """Build a turn. It has no emotion if the code of its label is not in the label set."""
+        """Builds a turn. It has no emotion if the code of its label is not in the label set."""
         emotion = "happy" if code == "exc" and self.label_set == "four" else LABELS.get(code)
         if emotion not in LABEL_SETS[self.label_set]:
             notes[f"labels_{code if code in (*LABELS, *OTHER_CODES) else 'unknown'}"] += 1
@@ -133,8 +133,8 @@ class Iemocap:
 
 
 def list_dialogues(session: Path) -> list[str]:
-    """The sorted names of the dialogues with a transcription or an evaluation; other files are ignored. Raises
-    CorpusError if there is no transcription or no evaluation."""
+    """Lists the dialogues with a transcription or an evaluation, sorted; other files are ignored. Raises CorpusError if
+    there is no transcription or no evaluation."""
     names: set[str] = set()
     for kind in (TRANSCRIPTIONS, EVALUATIONS):
         folder = session / kind
@@ -150,7 +150,7 @@ def list_dialogues(session: Path) -> list[str]:
 
 
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
-    """The utterances of `dialogue`, sorted by start, end and id.
+    """Reads the utterances of `dialogue`, sorted by start, end and id.
 
     Counts `lines_skipped` (remarks, and a bare `F:` or `M:`), `lines_unreadable` (without times, text or an id of this
     dialogue) and `turns_repeated` (the first is kept).
@@ -169,7 +169,7 @@ def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[
 
 
 def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
-    """The code of the label that most evaluators chose, by utterance ("xxx" if there is no majority).
+    """Reads the code of the label that most evaluators chose, by utterance ("xxx" if there is no majority).
 
     Counts `evaluations_unreadable` (without an utterance or a label) and `evaluations_repeated` (the first is kept).
     """

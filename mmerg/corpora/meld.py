@@ -49,7 +49,7 @@ class Meld:
     clips: bool = True
 
     def load(self) -> Corpus:
-        """Read the split. A dialogue has an id such as `test_dia3`, and its conversation is `meld/test/dia3`. Raises
+        """Reads the split. A dialogue has an id such as `test_dia3`, and its conversation is `meld/test/dia3`. Raises
         ConfigError for an unknown split, and CorpusError if files are missing or cannot be used."""
         files.require_choice(CLIP_FOLDERS, "dataset.split", self.split)
         root = files.root_folder(self.root, ROOT_HINT)
@@ -85,8 +85,8 @@ class Meld:
         return MELD_LABELS if self.labels is None else self.labels
 
     def _read_rows(self, path: Path, data: bytes, notes: Counter[str]) -> dict[Key, Row]:
-        """The rows by id. Rows without ids, a speaker or a text are skipped and counted. Raises CorpusError if an id is
-        repeated, or if there are no rows."""
+        """Reads the rows by id. Rows without ids, a speaker or a text are skipped and counted. Raises CorpusError if an
+        id is repeated, or if there are no rows."""
         rows: dict[Key, Row] = {}
         for line, cells in files.read_table(data, path, COLUMNS, notes):
             where, key = f"{path}, line {line}", _read_numbers(cells, "Dialogue_ID", "Utterance_ID")
@@ -129,7 +129,7 @@ class Meld:
 
 
 def _parse_seconds(cell: str, notes: Counter[str]) -> float | None:
-    """Read `H:MM:SS,mmm` as seconds. The digits after the comma are a decimal fraction, even if they are only two."""
+    """Reads `H:MM:SS,mmm` as seconds. The digits after the comma are a decimal fraction, even if they are only two."""
     if match := TIME.fullmatch(cell):
         hours, minutes, seconds, fraction = match.groups()
         return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
@@ -138,6 +138,6 @@ def _parse_seconds(cell: str, notes: Counter[str]) -> float | None:
 
 
 def _read_numbers(cells: Cells, *columns: str) -> Key | None:
-    """The numbers in two columns, or None if a column or a number is missing."""
+    """Returns the numbers in two columns, or None if a column or a number is missing."""
     first, second = (cells.get(column, "") for column in columns)
     return (int(first), int(second)) if NUMBER.fullmatch(first) and NUMBER.fullmatch(second) else None

@@ -1,4 +1,4 @@
-"""Selects the target turns of a corpus by the settings of a protocol.
+"""The selection of a corpus's target turns by the settings of a protocol.
 
 The protocol `last_labelled` takes one target per dialogue, as MERG's accuracies on IEMOCAP's Session 5 are multiples of
 1/31, and the session has 31 dialogues (arXiv 2604.18988).
@@ -21,15 +21,15 @@ NEUTRAL = "neutral"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The samples in the corpus's order, and the number of skipped dialogues and turns (`skipped`), by reason."""
+    """The samples of a protocol."""
 
-    samples: tuple[Sample, ...]
-    skipped: Mapping[str, int]
+    samples: tuple[Sample, ...]  # in the corpus's order
+    skipped: Mapping[str, int]  # number of dialogues and turns, by reason
 
 
 def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
-    """Select the samples of a corpus. The settings apply in the order targets, emotions, max_per_dialogue, sample. If a
-    dialogue names its responders, only their turns are targets. Raises ConfigError for an unknown emotion."""
+    """Selects the samples of a corpus. The settings apply in the order targets, emotions, max_per_dialogue, sample. If
+    a dialogue names its responders, only their turns are targets. Raises ConfigError for an unknown emotion."""
     emotions = _allowed_emotions(corpus, protocol)
     skipped: Counter[str] = Counter()
     selected: list[tuple[Dialogue, int]] = []
@@ -61,7 +61,7 @@ def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
 
 
 def describe(protocol: ProtocolSettings, selection: Selection) -> str:
-    """Describe the settings of a protocol, the number of samples, and what was skipped, in one line."""
+    """Describes the settings of a protocol, the number of samples, and what was skipped, in one line."""
     emotions = protocol.emotions if isinstance(protocol.emotions, str) else "+".join(protocol.emotions)
     names = ["max_per_dialogue", "sample", "history"]
     if protocol.sample is not None:
@@ -73,7 +73,7 @@ def describe(protocol: ProtocolSettings, selection: Selection) -> str:
 
 
 def _allowed_emotions(corpus: Corpus, protocol: ProtocolSettings) -> frozenset[str] | None:
-    """The emotions that a target may have. None allows all, and targets without a label."""
+    """Returns the emotions that a target may have. None allows all, and targets without a label."""
     if protocol.emotions == "all":
         return None
     wanted = [NEUTRAL] if protocol.emotions == "nonneutral" else protocol.emotions
@@ -85,7 +85,7 @@ def _allowed_emotions(corpus: Corpus, protocol: ProtocolSettings) -> frozenset[s
 
 
 def choose_samples(samples: Sequence[Sample], ids: Sequence[str] | None, limit: int | None) -> list[Sample]:
-    """Choose the samples with these ids, in the corpus's order, and at most `limit` of them. None chooses all. Raises
+    """Chooses the samples with these ids, in the corpus's order, and at most `limit` of them. None chooses all. Raises
     ConfigError for an unknown id."""
     if ids is not None:
         wanted = frozenset(ids)

@@ -30,15 +30,15 @@ class PublishedCounts:
 
 
 class _PublishedCorpus(BaseModel, frozen=True, extra="forbid"):
-    """A corpus in `published.yaml`. bad_clips: why a clip is bad, by split and name of the clip."""
+    """A corpus in `published.yaml`."""
 
     source: str = ""
     splits: Mapping[str, PublishedCounts] = {}
-    bad_clips: Mapping[str, Mapping[str, str]] = {}
+    bad_clips: Mapping[str, Mapping[str, str]] = {}  # why a clip is bad, by split and name of the clip
 
 
 def find_counts(name: str, split: str) -> PublishedCounts | None:
-    """The published counts of a split of a corpus, or None if unknown. Sessions joined by a plus are summed."""
+    """Finds the published counts of a split; None if unknown. Sessions joined by a plus are summed."""
     corpus = _corpora().get(name, _PublishedCorpus())
     sessions = sorted(split.removeprefix("session").split("+")) if split.startswith("session") else []
     if counts := corpus.splits.get(f"session{'+'.join(sessions)}" if sessions else split):
@@ -51,14 +51,13 @@ def find_counts(name: str, split: str) -> PublishedCounts | None:
 
 
 def get_bad_clips(name: str, split: str) -> Mapping[str, str]:
-    """The clips that are bad in every copy of a release: the reason (`ClipError.reason`) by file stem."""
+    """Returns the clips that are bad in every copy of a release: the reason (`ClipError.reason`) by file stem."""
     return _corpora().get(name, _PublishedCorpus()).bad_clips.get(split, {})
 
 
 def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str, Iterable[Path]]) -> None:
-    """Raise CorpusError if a corpus has the bytes or the published counts of another split. Without this check a memory
-    could contain the test split. path, data: the file of the corpus and its bytes. splits: the places where the file of
-    each split may be."""
+    """Raises CorpusError if a corpus has the bytes or the published counts of another split, as a memory could then
+    contain the test split. path, data: the corpus's file and its bytes. splits: where the file of each split may be."""
     published = _corpora()[corpus.name].splits
     sizes = {split: f"{counts.turns} turns in {counts.dialogues} dialogues" for split, counts in published.items()}
     size = f"{sum(len(dialogue.turns) for dialogue in corpus.dialogues)} turns in {len(corpus.dialogues)} dialogues"

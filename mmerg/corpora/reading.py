@@ -1,4 +1,4 @@
-"""Reads a corpus and validates it, as the reader may be the user's own class.
+"""A corpus that is read and validated, as the reader may be the user's own class.
 
 corpus = read_corpus(Meld("~/data/MELD", split="test"))
 """
@@ -19,7 +19,7 @@ EXAMPLE_HINT = "mmerg new corpus NAME writes an example; see docs/extend.md"
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
-    """Load and validate a corpus.
+    """Loads and validates a corpus.
 
     labels: the labels that the corpus must have; None for any. Raises CorpusError if the corpus cannot be used, or if a
     user's reader raises anything (with its file and line). Raises ConfigError if the labels differ, or if the object is
@@ -45,7 +45,7 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
 
 
 def check_corpus(corpus: object, reader: object) -> Corpus:
-    """Return `corpus` unchanged. Raises CorpusError, with up to ten places, for wrong types, dialogues without turns,
+    """Returns `corpus` unchanged. Raises CorpusError, with up to ten places, for wrong types, dialogues without turns,
     repeated ids and unknown labels. reader: the reader that returned it, for the message."""
     try:
         TypeAdapter(Corpus).validate_python(corpus)
@@ -63,7 +63,6 @@ def check_corpus(corpus: object, reader: object) -> Corpus:
 
 
 def clip_files(corpus: Corpus) -> set[Path]:
-    """The video files of all clips in a corpus."""
     return {turn.clip.path for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
 
 
@@ -86,5 +85,4 @@ def _class_name(reader: object) -> str:
 
 
 def _class_file(reader: object) -> str | None:
-    """The file that defines the class of a reader, or None if there is no such file."""
     return getattr(sys.modules.get(type(reader).__module__), "__file__", None)

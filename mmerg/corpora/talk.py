@@ -10,7 +10,7 @@ from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn, cut_sample
 
 
 class Talk:
-    """The reader of an empty corpus. labels: the emotions that a model may choose."""
+    """The reader of an empty corpus with the labels that a model may choose."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = tuple(labels)
@@ -21,5 +21,5 @@ class Talk:
 
 
 def build_sample(id: str, turns: Sequence[Turn], respond_as: str, labels: tuple[str, ...]) -> Sample:
-    """Build a sample whose target is the unknown reply after the last turn. id: of the conversation."""
+    """Builds a sample whose target is the unknown reply after the last turn. id: of the conversation."""
     return cut_sample(Dialogue(id, tuple(turns), respond_as=respond_as), len(turns), labels)

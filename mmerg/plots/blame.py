@@ -1,4 +1,4 @@
-"""Plots the agent that the auditor blames in each pass: the earliest stage whose check failed, if any.
+"""A plot of the agent that the auditor blames in each pass: the earliest stage whose check failed, if any.
 
 In MERG (arXiv 2604.18988, section 3), the earliest failed agent a* is the source of error.
 """
@@ -29,8 +29,7 @@ HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 
 
 def count_blame(ref: RunRef, verdicts: Iterable[Verdict]) -> DataFrame:
-    """Counts the samples of a run. The frame has a row per verdict (the stages in order, then the constants) and a
-    column per pass."""
+    """Counts the samples of a run: a row per verdict (the stages in order, then the constants), a column per pass."""
     from pandas import DataFrame
 
     counts = Counter(verdicts)
@@ -43,12 +42,10 @@ def count_blame(ref: RunRef, verdicts: Iterable[Verdict]) -> DataFrame:
 
 
 def count_audits(blame: DataFrame) -> list[int]:
-    """Counts the samples with a readable audit, by pass."""
     return [int(count) for count in blame.drop([UNAUDITED, UNFINISHED], errors="ignore").sum()]
 
 
 def list_blamed_agents(blame: DataFrame) -> list[str]:
-    """Lists the stages that were blamed in any pass."""
     return list(blame.index[blame.any(axis=1)].difference([PASSED, UNAUDITED, UNFINISHED], sort=False))
 
 

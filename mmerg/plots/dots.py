@@ -1,4 +1,4 @@
-"""Plots the scores of runs: a panel per metric, a row per run, and in each row a dot with its 95 % interval, and n."""
+"""A plot of the scores of runs: a panel per metric, a row per run, and in each a dot with its 95 % interval, and n."""
 
 from __future__ import annotations
 

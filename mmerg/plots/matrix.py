@@ -1,4 +1,4 @@
-"""Plots matrices of counts: gold label against forecast, and tone, stance, goal or tactic by forecast emotion, as in
+"""Plots of matrices of counts: gold label against forecast, and tone, stance, goal or tactic by forecast emotion, as in
 MERG (arXiv 2604.18988). The colour of a cell shows its share of the row, its number the count. Each row names its n."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def tabulate_confusion(confusion: Confusion) -> DataFrame:
-    """A frame with a row per gold label and a column per forecast. The last column counts samples without forecast."""
+    """Makes a frame with a row per gold label and a column per forecast, the last one for samples without forecast."""
     from pandas import DataFrame
 
     labels = list(map(printable, confusion.labels))
@@ -29,7 +29,7 @@ def tabulate_confusion(confusion: Confusion) -> DataFrame:
 
 
 def tabulate_plans(run: RunData, field: str) -> DataFrame:
-    """A frame with a row per forecast emotion and a column per value of a field of the plan. The labels and the
+    """Makes a frame with a row per forecast emotion and a column per value of a field of the plan. The labels and the
     vocabulary of the run come first, then other values that occur. It is empty if no sample has both."""
     from pandas import DataFrame
 
@@ -46,7 +46,6 @@ def tabulate_plans(run: RunData, field: str) -> DataFrame:
 
 
 def draw_confusion(run: RunData, confusion: Confusion) -> Figure:
-    """Draws gold labels against forecasts."""
     counts = tabulate_confusion(confusion)
     title = f"Gold label against forecast, n={counts.to_numpy().sum()}"
     return draw_matrix(counts, title, describe_runs([run]), "gold label", "forecast", apart=1)
@@ -60,8 +59,7 @@ def draw_plans(run: RunData, field: str) -> Figure | None:
 
 
 def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns: str, apart: int = 0) -> Figure:
-    """Draws a matrix of counts. rows, columns: the names of the axes. apart: the number of last columns to separate by
-    a line."""
+    """Draws a matrix of counts. rows, columns: the names of the axes. apart: how many last columns a line separates."""
     cells = counts.to_numpy()
     sums = cells.sum(axis=1)
     shares = 100 * cells / np.where(sums, sums, 1)[:, None]

@@ -1,4 +1,4 @@
-"""Reads the data of a run for plots and reports, and writes the captions of plots."""
+"""The data of a run for plots and reports, and the captions of plots."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -22,14 +22,8 @@ Content = TypeVar("Content")
 
 
 class RunData:
-    """The data of a run. Raises RunError if the results cannot be read.
-
-    Attributes:
-        label: the name of the run in plots.
-        results: by the id of the sample.
-        scores, planted: the scores, and the results of planted faults; None if they cannot be used.
-        unscored, unplanted: why `scores` and `planted` cannot be used, else "".
-    """
+    """The data of a run. Raises RunError if the results cannot be read. label: the name of the run in plots. `unscored`
+    and `unplanted` say why `scores` and `planted` are None."""
 
     def __init__(self, ref: RunRef, label: str = "") -> None:
         self.ref, self.label = ref, label
@@ -39,7 +33,7 @@ class RunData:
         self.planted, self.unplanted = try_read(lambda: read_planted(path, identity))
 
     def score(self, metric: str) -> Score | None:
-        """The score of a metric; None without a value."""
+        """Returns the score of a metric; None without a value."""
         score = self.scores.scores.get(metric) if self.scores else None
         return score if score and score.value is not None else None
 
@@ -58,7 +52,7 @@ def list_plotted_metrics(runs: Sequence[RunData]) -> list[str]:
 
 
 def describe_unscored(runs: Sequence[RunData]) -> str:
-    """Why no run has a score to draw."""
+    """Says why no run has a score to draw."""
     return "; ".join(f"{run.ref.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a score"
 
 
@@ -82,8 +76,7 @@ def _describe_protocol(run: RunData) -> str:
 
 
 def describe_scores(runs: Sequence[RunData]) -> str:
-    """The caption of a plot of scores: the runs, the metrics with several signatures, and the number of runs without
-    scores."""
+    """Writes the caption of a plot of scores: runs, metrics with several signatures, and how many runs lack scores."""
     mixed = []
     for metric in list_plotted_metrics(runs):
         scores = [score for run in runs if (score := run.score(metric))]

@@ -84,7 +84,7 @@ def _wrap(text: str, width: float, size: float = SMALL, weight: str = "normal") 
 
 
 def text_width(text: str, size: float = SMALL, weight: str = "normal") -> float:
-    """The width of a text in inches."""
+    """Measures the width of a text in inches."""
     import matplotlib
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
@@ -123,8 +123,7 @@ def describe_missing_font() -> str:
 
 @cache
 def _find_font(character: str) -> str:
-    """The font that has a character, or "". Colour fonts are excluded, as they cannot be drawn, and so are last-resort
-    fonts, which draw boxes."""
+    """Finds the font that has a character, or "". Colour fonts cannot be drawn, and last-resort fonts draw boxes."""
     from matplotlib.font_manager import fontManager
 
     names = {font.name for font in fontManager.ttflist if not re.search("Color|Emoji|Last ?Resort", font.name)}
@@ -134,7 +133,7 @@ def _find_font(character: str) -> str:
 
 @cache
 def _list_characters(family: str) -> frozenset[int]:
-    """The code points that a font has in normal and in bold, which titles need."""
+    """Lists the code points that a font has in normal and in bold, which titles need."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     files = (findfont(FontProperties(family=[family], weight=weight)) for weight in ("normal", "bold"))
@@ -142,14 +141,12 @@ def _list_characters(family: str) -> frozenset[int]:
 
 
 def add_legend(place: Axes, axes: Axes) -> None:
-    """Fills `place` with the legend of `axes`."""
     place.axis("off")
     place.legend(handles=axes.get_legend_handles_labels()[0], loc="upper left")
 
 
 def encode_figure(figure: Figure, ending: str) -> bytes:
-    """Returns the bytes of a figure's file, without date and program name, so that the same figure gives the same
-    bytes."""
+    """Returns the bytes of a figure's file, without date and program name: the same for the same figure."""
     import matplotlib
     from matplotlib.text import Text
 

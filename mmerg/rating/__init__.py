@@ -1,1 +1,1 @@
-"""Lets people rate replies: builds a blind study of runs, serves it as a page, and scores the ratings."""
+"""Ratings by people: a blind study of runs, the page that shows it, and the scores of the ratings."""

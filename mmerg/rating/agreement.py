@@ -61,8 +61,8 @@ def gwet_ac2(ratings: Floats, points: Sequence[float]) -> Callable[[Indices], fl
 
 
 def icc(ratings: Floats) -> float:
-    """ICC(2,k): two-way random effects, absolute agreement, of the mean of all raters (Shrout and Fleiss 1979). NaN
-    with fewer than two items or raters, or without variance."""
+    """Computes ICC(2,k): two-way random effects, absolute agreement, of the mean of all raters (Shrout and Fleiss
+    1979). Returns NaN with fewer than two items or raters, or without variance."""
     n, k = ratings.shape
     if n < 2 or k < 2:
         return nan
@@ -75,7 +75,7 @@ def icc(ratings: Floats) -> float:
 
 
 def weighted_kappa(a: Floats, b: Floats) -> float:
-    """Cohen's kappa with quadratic weights (Cohen 1968), which takes the points of the scale as equally far apart. a,
-    b: the ratings of two raters, shape [items]. NaN if both gave only one and the same rating."""
+    """Computes Cohen's kappa with quadratic weights (Cohen 1968), which takes the points of the scale as equally far
+    apart. a, b: the ratings of two raters, shape [items]. Returns NaN if both gave only one and the same rating."""
     expected = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2) if len(a) else 0.0
     return 1 - float(((a - b) ** 2).mean()) / expected if expected else nan

@@ -21,33 +21,26 @@ NUMBERS: dict[Point | str, float] = {"first": 1.0, "tie": 0.0, "second": -1.0}
 
 
 class RaterStatistics(Record):
-    """Statistics of a rater. items: rated ones, without checks and repeats. silent, loud: how many of these checks the
-    rater failed, and how many they answered. repeats: second answers to a question on an item. same: the share (%) of
-    them that are equal to the first answer. seconds: the median per item. straight: the share (%) of items with the
-    same answer to all questions. cannot: answers "cannot judge". browsers: how many used the rater's link."""
+    """Statistics of a rater."""
 
-    items: int
-    silent: tuple[int, int]
+    items: int  # rated ones, without checks and repeats
+    silent: tuple[int, int]  # checks that the rater failed, and answered
     loud: tuple[int, int]
-    repeats: int
-    same: float | None
-    seconds: float | None
-    straight: float
-    cannot: int
-    browsers: int
+    repeats: int  # second answers to a question on an item
+    same: float | None  # share (%) of the repeats that are equal to the first answer
+    seconds: float | None  # the median per item
+    straight: float  # share (%) of items with the same answer to all questions
+    cannot: int  # answers "cannot judge"
+    browsers: int  # that used the rater's link
     passed: bool
 
 
 class StudyAnswers:
     """The answers of a study.
 
-    Attributes:
-        frame: a row per answer to a question, without practice. Its column `value` is relative to the item's order of
-            replies, not to the order shown. `number` is the point of the scale; for pairs 1, 0 or -1 if the first reply
-            is better, neither, or the second; NaN for "cannot judge". `wrong` is true for the wrong answer to a check.
-        items: the items except checks, by code.
-        rated: the rows of `frame` on these items, without second answers.
-        raters: everyone who rated any of these items.
+    `frame` has a row per answer to a question, without practice. Its column `value` is relative to the item's order of
+    replies, not to the order shown. `number` is the point of the scale; for pairs 1, 0 or -1 if the first reply is
+    better, neither, or the second; NaN for "cannot judge". `wrong` is true for the wrong answer to a check.
     """
 
     def __init__(self, log: RatingLog, key: Key) -> None:
@@ -91,12 +84,12 @@ class StudyAnswers:
         self.raters = [rater for rater in log.orders if rater in set(self.rated.rater)]
 
     def list_points(self, question: str) -> list[float]:
-        """The scale as numbers, in ascending order."""
+        """Returns the scale as numbers, in ascending order."""
         return sorted(NUMBERS.get(point, point) for point in self.form.questions[question].points)  # type: ignore[arg-type]
 
     def matrix(self, question: str, raters: Sequence[str], *candidates: int) -> DataFrame:
-        """The ratings, shape [items, raters], with NaN if missing. If candidates are given, only of items with their
-        replies. The index is dialogue and item; with candidates, dialogue and sample."""
+        """Returns the ratings, shape [items, raters], with NaN if missing. If candidates are given, only of items with
+        their replies. The index is dialogue and item; with candidates, dialogue and sample."""
         rows = self.rated[self.rated.question == question]
         for column, candidate in zip("ab", candidates, strict=False):
             rows = rows[rows[column] == candidate]
@@ -104,7 +97,7 @@ class StudyAnswers:
         return rows.pivot(index=index, columns="rater", values="number").reindex(columns=list(raters)).astype(float)
 
     def measure_rater(self, rater: str, max_failed: float) -> RaterStatistics:
-        """The statistics of a rater. max_failed: the share of checks (0 to 1) that a rater who passes may fail."""
+        """Computes a rater's statistics. max_failed: the share of checks (0 to 1) that a rater who passes may fail."""
         frame = self.frame[self.frame.rater == rater]
         rated = self.rated[self.rated.rater == rater]
         checks = frame[frame.check].groupby("place").agg(loud=("loud", "first"), wrong=("wrong", "any"))

@@ -1,4 +1,4 @@
-"""Builds a study by its seed, which decides the samples, orders, sides, and the places of checks and repeats.
+"""A study that is built by its seed, which decides samples, orders, sides, and the places of checks and repeats.
 
 In a Likert study each candidate's reply to a sample is an item; in a pairwise study, each pair of candidates is. All
 items of a sample go to the same raters, so that candidates are compared within raters. In each order, the items of a
@@ -25,11 +25,10 @@ Media = Mapping[str, Mapping[int, tuple[str, ...]]]  # the files of each sample,
 
 
 class StudyBuilder:
-    """Selects the samples of a study when it is created, and builds the study once their media are written. samples:
-    those to rate, by id. checked: those from which checks are made. replies: those to each sample, one per candidate.
-    skipped: the number of skipped samples, by reason.
-
-    Raises ConfigError if there are too few samples or candidates, and RunError if the runs cannot be compared."""
+    """The samples of a study, selected on creation, from which it is built once their media are written. samples: those
+    to rate, by id. checked: those from which checks are made. replies: those to each sample, one per candidate.
+    skipped: the number of skipped samples, by reason. Raises ConfigError if there are too few samples or candidates,
+    and RunError if the runs cannot be compared."""
 
     def __init__(self, settings: RateSettings, form: StudyForm, runs: Sequence[RunResults]) -> None:
         self.settings, self.form, self.random = settings, form, Random(settings.seed)

@@ -1,4 +1,4 @@
-"""Exports the text of a study to Potato, Pearmut or a spreadsheet, with the same items and sides, and imports ratings.
+"""The text of a study for Potato, Pearmut or a spreadsheet, with the same items and sides, and ratings from there.
 
 csv: one file with a row for each rater, place and question. Raters fill in the column `value`.
 potato: a folder for each rater with config.yaml and data.json (potatoannotator.com). Import the whole folder later.
@@ -34,7 +34,7 @@ def export(study: Study, form: str, out: Path) -> None:
 
 
 def _list_places(study: Study) -> Iterator[tuple[str, int, str, dict[str, str]]]:
-    """For each place of each rater: the rater, the place, the conversation, and the replies by side as shown."""
+    """Yields for each place of each rater: the rater, the place, the conversation, and the replies by side as shown."""
     for rater, order in study.orders.items():
         for place, shown in enumerate(order):
             item = study.items[shown.item]
@@ -44,7 +44,7 @@ def _list_places(study: Study) -> Iterator[tuple[str, int, str, dict[str, str]]]
 
 
 def _list_labels(question: Question) -> dict[str, Point | str]:
-    """The possible answers, by the text that a rater reads."""
+    """Returns the possible answers, by the text that a rater reads."""
     texts = {f"{point} – {text}" if isinstance(point, int) else text: point for point, text in question.points.items()}
     return {**texts, "Cannot judge": CANNOT}
 
@@ -112,9 +112,9 @@ def _write_pearmut(study: Study, out: Path) -> None:
 
 
 def import_ratings(study: Study, folder: Path, form: str, file: Path) -> int:
-    """Imports the answers in a file or folder of another tool, and returns their number. It imports all or none, and
-    importing twice adds nothing. Raises RunError if the file cannot be read, ConfigError if it has no answers, and
-    CorpusError if answers do not fit the study; it names up to ten of them."""
+    """Imports the answers in a file or folder of another tool, and returns their number: all or none; importing twice
+    adds nothing. Raises RunError if the file cannot be read, ConfigError if it has no answers, and CorpusError if
+    answers do not fit the study; it names up to ten of them."""
     reader = {"csv": _read_csv, "potato": _read_potato, "pearmut": _read_pearmut}[form]
     try:
         answers = list(reader(study, file))
@@ -150,7 +150,7 @@ def _read_csv(_: Study, file: Path) -> Iterator[ImportedAnswer]:
 
 
 def _parse_cell(value: str) -> int | str:
-    """The number or text in a cell. Spreadsheets may write 4 as 4.0 or 4,0."""
+    """Reads the number or text in a cell. Spreadsheets may write 4 as 4.0 or 4,0."""
     number = value.removesuffix(".0").removesuffix(",0")
     return int(number) if number.isdigit() else value
 

@@ -19,46 +19,42 @@ RESERVED = {COMMENT, SUBMIT, CONSENT, TAKE}
 
 
 class Question(Record):
-    """A question on each item. ask: its text. points: the scale in order, each point with the text that describes
-    it."""
+    """A question on each item."""
 
-    ask: str
-    points: Annotated[dict[Point, str], Field(min_length=2)]
+    ask: str  # its text
+    points: Annotated[dict[Point, str], Field(min_length=2)]  # the scale in order, with texts
 
 
 class BadReply(Record):
-    """A reply that is bad in any context. fails: the questions on which it must score low."""
+    """A reply that is bad in any context."""
 
     text: str
-    fails: tuple[str, ...]
+    fails: tuple[str, ...]  # the questions on which it must score low
 
 
 class GoldChecks(Record):
-    """Checks of attention: bad replies, which a rater must score low. scrambled: the questions on which a reply with
-    its words in random order must score low. written: other bad replies. note: shown to a rater who fails a loud
-    check."""
+    """Checks of attention: bad replies, which a rater must score low."""
 
-    scrambled: tuple[str, ...] = ()
-    written: tuple[BadReply, ...] = ()
-    note: str = "Please read it again. One of your answers does not match it."
+    scrambled: tuple[str, ...] = ()  # questions on which a reply with its words in random order must score low
+    written: tuple[BadReply, ...] = ()  # other bad replies
+    note: str = "Please read it again. One of your answers does not match it."  # after a failed loud check
 
 
 class PracticeItem(Record):
-    """A practice item. expect: the correct answers to each question. why: the feedback."""
+    """An item to practise on."""
 
     history: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
     responder: str
     replies: tuple[str, ...]
-    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)
-    why: str
+    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)  # correct answers to each question
+    why: str  # the feedback
 
 
 class StudyForm(Record):
-    """The form of a study. replies: how many an item shows: 1, rated on a scale of numbers, or 2, compared (first, tie,
-    second)."""
+    """The form of a study."""
 
     title: str
-    replies: Literal[1, 2]
+    replies: Literal[1, 2]  # of an item: 1, rated on a scale of numbers, or 2, compared (first, tie, second)
     instructions: tuple[str, ...]
     consent: str
     questions: Annotated[dict[str, Question], Field(min_length=1)]
@@ -84,8 +80,8 @@ class StudyForm(Record):
         return self
 
     def list_low_points(self, question: str) -> tuple[Point, ...]:
-        """The correct answers for a bad reply: the two lowest points; of a pair the first reply, as the bad one is the
-        second."""
+        """Returns the correct answers for a bad reply: the two lowest points; of a pair the first reply, as the bad one
+        is the second."""
         return ("first",) if self.replies == 2 else tuple(self.questions[question].points)[:2]
 
 

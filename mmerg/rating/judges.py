@@ -1,4 +1,4 @@
-"""Compares model judges with people on the same items: alpha with the judge as another rater, and kappa."""
+"""Comparison of model judges with people on the same items: alpha with the judge as another rater, and kappa."""
 
 from __future__ import annotations
 
@@ -20,20 +20,17 @@ from mmerg.storage.record import Record
 
 
 class JudgeComparison(Record):
-    """A judge against people on one question. n: the items that both rated. people, joined: ordinal alpha of people,
-    and of people with the judge as another rater. kappa: of the judge and the median of people, with quadratic weights.
-    counts: the items by the median of people (rows) and the judge (columns), both in the order of `points`.
-    both_orders: the share (%) of pairs in which the judge's verdicts in both orders agree."""
+    """A judge against people on one question."""
 
     judge: str
     question: str
-    n: int
-    people: Score
-    joined: Score
-    kappa: float | None
+    n: int  # items that both rated
+    people: Score  # ordinal alpha of people
+    joined: Score  # ordinal alpha with the judge as another rater
+    kappa: float | None  # of the judge and the median of people, with quadratic weights
     points: tuple[float, ...]
-    counts: tuple[tuple[int, ...], ...]
-    both_orders: float | None = None
+    counts: tuple[tuple[int, ...], ...]  # items by the median of people (rows) and the judge (columns), as `points`
+    both_orders: float | None = None  # share (%) of pairs in which the judge's verdicts in both orders agree
 
 
 def compare_judges(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, seed: int) -> Iterator[JudgeComparison]:
@@ -63,7 +60,7 @@ def compare_judges(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, 
 
 
 def _find_judgings(answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[tuple[str, Path, tuple[int, ...]]]:
-    """The name of each judge, the folder of its verdicts, and the candidates that it judged."""
+    """Yields the name of each judge, the folder of its verdicts, and the candidates that it judged."""
     for number, path in runs.items():
         if answers.form.replies == 1:
             for judgement in read_judgements(path).values():

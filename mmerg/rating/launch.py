@@ -29,7 +29,6 @@ from mmerg.storage.record import write_record
 
 
 def create(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
-    """Creates a study of the runs in a new folder."""
     if folder.exists() and any(folder.iterdir()):
         what, hint = "the folder of the study is not empty", "choose another name, or remove the folder"
         raise ConfigError(what, where=str(folder), hint=hint)
@@ -76,8 +75,7 @@ def serve(settings: RateSettings, folder: Path) -> int:
 
 
 def score(settings: RateSettings, folder: Path) -> int:
-    """Scores a study. Prints the scores, and writes them to scores.json and methods.md in the study, and the ratings
-    beside each run."""
+    """Scores a study. Prints the scores, and writes scores.json and methods.md, and the ratings beside each run."""
     study, key = read_study(folder), read_key(folder)
     answers = StudyAnswers(read_log(folder, study)[0], key)
     if not answers.raters:
@@ -94,7 +92,6 @@ def score(settings: RateSettings, folder: Path) -> int:
 
 
 def export(settings: RateSettings, folder: Path) -> int:
-    """Exports a study to another tool."""
     ending = {"csv": ".csv", "pearmut": ".json", "potato": ""}[settings.format]
     out = Path(settings.out or f"{folder}-{settings.format}{ending}")
     exchange.export(read_study(folder), settings.format, out)
@@ -104,7 +101,6 @@ def export(settings: RateSettings, folder: Path) -> int:
 
 
 def import_ratings(settings: RateSettings, folder: Path, file: Path) -> int:
-    """Imports ratings that were made in another tool."""
     count = exchange.import_ratings(read_study(folder), folder, settings.format, file)
     text = f"{plural(count, 'answer')} from {file} are in the study; score it with mmerg rate score {folder}"
     console().print(escape(text), soft_wrap=True)

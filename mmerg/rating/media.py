@@ -1,4 +1,4 @@
-"""Writes the media of a study: clips as short MP4 files, or the keyframes of the runs.
+"""The media of a study: clips as short MP4 files, or the keyframes of the runs.
 
 Files have random names and no metadata. A clip is cut and cropped as the model saw it, and ends before the target.
 """
@@ -88,13 +88,13 @@ def _write_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Pat
 
 
 def _find_clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:
-    """The existing clips of the last turns, by turn."""
+    """Finds the existing clips of the last turns, by turn."""
     clips = get_recent_clips(sample.scene, last_turns).items()
     return {turn: clip for turn, clip in clips if clip and clip.path.is_file()}
 
 
 def _read_frames(run: RunResults, sample: str) -> dict[int, tuple[Frame, ...]]:
-    """The frames of a sample in a run, by turn."""
+    """Reads the frames of a sample in a run, by turn."""
     events = (event for event in read_events(run.path, sample) if isinstance(event, FramesTaken))
     return {turn.turn: turn.frames for event in events for turn in event.turns if turn.frames}
 

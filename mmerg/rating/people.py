@@ -16,34 +16,31 @@ from mmerg.storage.record import Record, read_record
 
 
 class PersonRating(Record):
-    """A rater's answer to a question on an item. score: that of the reply. outcome: that of a pair, for the run. Both
-    are None for "cannot judge". first: the run's reply was on the left. again: the rater saw the item a second time."""
+    """A rater's answer to a question on an item."""
 
     rater: str
     sample: str
     dialogue: str
     question: str
-    score: int | None = None
-    outcome: str | None = None
-    first: bool | None = None
-    again: bool = False
+    score: int | None = None  # of the reply; None for "cannot judge"
+    outcome: str | None = None  # of a pair, for the run; None for "cannot judge"
+    first: bool | None = None  # the run's reply was on the left
+    again: bool = False  # the rater saw the item a second time
     seconds: float | None = None
     against: str | None = None
 
 
 class PeopleRatings(Record):
-    """People's ratings of a run's replies in a study. replies: the digest of the replies (see `digest_replies`).
-    scores: means by question. against: scores of pairs by opponent, each named `<score>_<question>`. agreement: ordinal
-    alpha by question."""
+    """People's ratings of a run's replies in a study."""
 
     judge: Literal["people"] = "people"
     study: str
-    replies: str
+    replies: str  # their digest (see `digest_replies`)
     raters: int
     items: int
-    scores: dict[str, Score]
-    against: dict[str, dict[str, Score]]
-    agreement: dict[str, Score]
+    scores: dict[str, Score]  # means by question
+    against: dict[str, dict[str, Score]]  # scores of pairs by opponent, each named `<score>_<question>`
+    agreement: dict[str, Score]  # ordinal alpha by question
     ratings: tuple[PersonRating, ...]
 
     @property
@@ -62,8 +59,7 @@ def rating_file(study: str) -> str:
 
 
 def read_people_ratings(run: Path) -> dict[str, PeopleRatings]:
-    """Reads the ratings beside a run, by name. Raises RunError if a file cannot be read, or the run's replies have
-    changed since."""
+    """Reads the ratings beside a run, by name. Raises RunError if one cannot be read, or the replies have changed."""
     ratings = {}
     for file in sorted(run.glob(rating_file("*"))):
         try:

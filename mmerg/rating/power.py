@@ -1,4 +1,4 @@
-"""Computes how many items and raters detect a difference, with the variance that `mmerg rate score` uses.
+"""The number of items and raters that detect a difference, with the variance that `mmerg rate score` uses.
 
 The difference that a rater sees on an item is the sum of the true one and of random parts of the item, the rater and
 chance, each with its standard deviation. For pairs, these parts are scaled to the variance of wins and losses.
@@ -20,7 +20,7 @@ Spread = tuple[float, float, float]  # standard deviations: of items, of raters,
 
 
 def compute_power(items: Indices, raters: int, difference: float, spread: Spread) -> Floats:
-    """The probability that a true difference is detected, for each number of items, shape [numbers of items]."""
+    """Returns the probability of detecting a true difference, for each number of items, shape [numbers of items]."""
     from scipy.stats import norm, t
 
     item_variance, rater_variance, rest = (sd**2 for sd in spread)
@@ -34,7 +34,7 @@ def compute_power(items: Indices, raters: int, difference: float, spread: Spread
 
 
 def find_item_count(raters: int, difference: float, spread: Spread, power: float) -> int | None:
-    """The smallest number of items that gives the power; None if even MOST are not enough."""
+    """Finds the smallest number of items that gives the power; None if even MOST are not enough."""
     items = np.arange(2, MOST + 1)
     enough = items[compute_power(items, raters, difference, spread) >= power]
     return int(enough[0]) if len(enough) else None

@@ -39,16 +39,15 @@ JUDGES = ("judge, question", "alpha of raters", "alpha with the judge", "kappa",
 
 
 class StudyResults(Record):
-    """All results of a study. all: the scores of all raters. passed: the scores without the raters who failed checks;
-    None if no rater failed, or all did. methods: the paragraph on methods."""
+    """All results of a study."""
 
     study: str
     raters: dict[str, RaterStatistics]
-    all: StudyScores
-    passed: StudyScores | None
+    all: StudyScores  # by all raters
+    passed: StudyScores | None  # without the raters who failed checks; None if no rater failed, or all did
     judges: tuple[JudgeComparison, ...]
     warnings: tuple[str, ...]
-    methods: str
+    methods: str  # the paragraph on methods
 
 
 def compute_results(
@@ -126,7 +125,7 @@ def _format_judge(judge: JudgeComparison) -> Sequence[str]:
 
 
 def _format_score(score: Score) -> str:
-    """The score with its interval, or the reason why there is none."""
+    """Formats the score with its interval, or the reason why there is none."""
     [_, cell, _] = format_row("", [score])
     return cell if score.value is not None else f"{cell} ({score.why})"
 
@@ -174,7 +173,7 @@ def write_people_ratings(results: StudyResults, answers: StudyAnswers, runs: Map
 
 
 def _list_ratings(answers: StudyAnswers, candidate: int) -> Iterator[PersonRating]:
-    """The answers on a candidate's replies."""
+    """Yields the answers on a candidate's replies."""
     frame = answers.frame[(answers.frame.a == candidate) | (answers.frame.b == candidate)]
     names = [author.name for author in answers.key.candidates]
     outcomes = {value: name for name, value in OUTCOMES.items()}

@@ -1,4 +1,4 @@
-"""Scores a study: means or wins, with intervals over dialogues and raters, and agreement.
+"""The scores of a study: means or wins, with intervals over dialogues and raters, and agreement.
 
 An interval is the estimate ± t times the standard error. The variance is the sum of two bootstrap variances, over
 dialogues and over raters, each corrected for its number of units; such a sum is conservative (Owen 2007, arXiv
@@ -29,26 +29,24 @@ OUTCOMES = {"win": 1.0, "tie": 0.0, "lose": -1.0}
 
 
 class CandidatePair(Record):
-    """Candidate A against candidate B on a question. scores: `difference` (A minus B, in points) of Likert ratings; of
-    pairs `win`, `tie`, `lose` and `margin` (%). p_holm: p, corrected for all pairs. says: the conclusion."""
+    """Candidate A against candidate B on a question."""
 
     a: str
     b: str
     question: str
-    scores: dict[str, Score]
+    scores: dict[str, Score]  # `difference` (A minus B, in points); of pairs `win`, `tie`, `lose`, `margin` (%)
     p: float | None
-    p_holm: float | None = None
-    says: str = ""
+    p_holm: float | None = None  # p, corrected for all pairs
+    says: str = ""  # the conclusion
 
 
 class StudyScores(Record):
-    """The scores by some of the raters. means: by candidate and question, of Likert ratings. agreement: by question,
-    the coefficients alpha_nominal, alpha_ordinal, ac2, and for Likert ratings icc_2_k."""
+    """The scores by some of the raters."""
 
     raters: tuple[str, ...]
-    means: dict[str, dict[str, Score]]
+    means: dict[str, dict[str, Score]]  # by candidate and question, of Likert ratings
     pairs: tuple[CandidatePair, ...]
-    agreement: dict[str, dict[str, Score]]
+    agreement: dict[str, dict[str, Score]]  # by question: alpha_nominal, alpha_ordinal, ac2, and of Likert icc_2_k
 
 
 def score_study(answers: StudyAnswers, raters: Sequence[str], draws: int, seed: int) -> StudyScores:
@@ -91,8 +89,7 @@ def score_study(answers: StudyAnswers, raters: Sequence[str], draws: int, seed: 
 
 
 def _conclude(pair: CandidatePair, alpha: Score) -> str:
-    """The conclusion. A candidate is better only if chance does not explain the difference, and the raters agree more
-    than by chance."""
+    """Words the conclusion. A candidate is better only if neither difference nor agreement is due to chance."""
     score = pair.scores.get("margin") or pair.scores["difference"]
     if pair.p_holm is None or score.value is None:
         return f"not tested: {score.why.removeprefix('no interval: ')}"
@@ -106,7 +103,7 @@ def _conclude(pair: CandidatePair, alpha: Score) -> str:
 def _score_agreement(
     frame: DataFrame, points: Sequence[float], likert: bool, draws: int, seed: int
 ) -> dict[str, Score]:
-    """The coefficients of agreement on a question. frame: ratings, shape [items, raters]."""
+    """Computes the coefficients of agreement on a question. frame: ratings, shape [items, raters]."""
     ratings = frame.to_numpy()
     functions = {
         "alpha_nominal": krippendorff_alpha(ratings, points, "nominal"),
@@ -126,8 +123,8 @@ def _score_agreement(
 
 
 def score_coefficient(name: str, value: Callable[[Indices], float], frame: DataFrame, draws: int, seed: int) -> Score:
-    """A coefficient of agreement over all items, with its interval over dialogues or the reason why it is undefined.
-    Its n is the number of items with two ratings or more."""
+    """Scores a coefficient of agreement over all items, with its interval over dialogues or the reason why it is
+    undefined. Its n is the number of items with two ratings or more."""
     n = int((frame.notna().sum(axis=1) > 1).sum())
     score = Score(name=name, value=None, n=n, why="no item has two ratings")
     if n and isnan(value(np.arange(len(frame)))):

@@ -1,4 +1,4 @@
-"""Stores the answers of raters in `ratings.jsonl`: a line per click, on disk before the click counts as saved.
+"""A store of raters' answers in `ratings.jsonl`: a line per click, on disk before the click counts as saved.
 
 If a crash leaves an incomplete last line, it is removed when the file is next opened, and the page sends that answer
 again. If a rater answers a question at a place several times, the last answer counts.
@@ -30,39 +30,31 @@ INACTIVE = timedelta(hours=1)  # after this time without an entry, a rater's ope
 class RatingEntry(Record):
     """A click of a rater.
 
-    Attributes:
-        id: made by the page, so that an entry that is sent twice counts once.
-        place: the position in the rater's order, from 0.
-        question: one of the form, or comment, submit (value: ok, or again), consent, or take, which adds an item that
-            another rater dropped (value: RATER/PLACE).
-        value: relative to the order shown: first is the reply on the left.
-        ms: milliseconds since the item was shown, without the time in which the page was hidden.
-        browser: a random name of the browser.
-        at: the time in UTC.
+    question: one of the form, or comment, submit (value: ok, or again), consent, or take, which adds an item that
+    another rater dropped (value: RATER/PLACE).
     """
 
-    id: str = Field(pattern=r"^[\w.-]{1,64}$")
+    id: str = Field(pattern=r"^[\w.-]{1,64}$")  # made by the page, so that an entry that is sent twice counts once
     rater: str = ""
-    place: int = Field(ge=0)
+    place: int = Field(ge=0)  # the position in the rater's order, from 0
     item: str = ""
     question: str
-    value: Point | str
-    ms: int = Field(default=0, ge=0)
-    browser: str = Field(default="", max_length=32)
-    at: str = ""
+    value: Point | str  # relative to the order shown: first is the reply on the left
+    ms: int = Field(default=0, ge=0)  # milliseconds since the item was shown, less those in which the page was hidden
+    browser: str = Field(default="", max_length=32)  # a random name of the browser
+    at: str = ""  # UTC
 
 
 class RatingLog:
-    """The entries of a study, in order. orders: what each rater is shown, with the items taken from others. answers:
-    the last value of each question, by rater and place. last: the time of each rater's last entry."""
+    """The entries of a study, in order."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.orders = {rater: list(order) for rater, order in study.orders.items()}
+        self.orders = {rater: list(order) for rater, order in study.orders.items()}  # with items taken from others
         self.ids: set[str] = set()
         self.entries: list[RatingEntry] = []
-        self.answers: dict[tuple[str, int], dict[str, Point | str]] = {}
-        self.last: dict[str, str] = {}
+        self.answers: dict[tuple[str, int], dict[str, Point | str]] = {}  # the last, by rater and place, and question
+        self.last: dict[str, str] = {}  # the time of each rater's last entry
 
     def add(self, entry: RatingEntry) -> None:
         """Adds an entry that `check` has accepted."""
@@ -76,20 +68,20 @@ class RatingLog:
             self.answers.setdefault((entry.rater, entry.place), {})[entry.question] = entry.value
 
     def list_submitted(self, rater: str) -> list[int]:
-        """The places that a rater has finished."""
+        """Lists the places that a rater has finished."""
         places = range(len(self.orders[rater]))
         return [place for place in places if self.answers.get((rater, place), {}).get(SUBMIT) == OK]
 
     def get_shown(self, rater: str, place: int) -> ShownItem:
-        """What a rater is shown at a place. Raises RunError if there is no such rater or place."""
+        """Returns what a rater is shown at a place. Raises RunError if there is no such rater or place."""
         order = self.orders.get(rater, [])
         if not 0 <= place < len(order):
             raise RunError(f"rater {rater!r:.40} has no place {place}", where="ratings")
         return order[place]
 
     def check(self, entry: RatingEntry) -> RatingEntry:
-        """Checks an entry, and returns it with its item. Raises RunError if the rater, place, question or value is not
-        in the study."""
+        """Checks an entry, and returns it with its item. Raises RunError if the study has no such place or question, or
+        the value is not allowed."""
         shown, questions = self.get_shown(entry.rater, entry.place), self.study.form.questions
         where = f"rater {entry.rater}, place {entry.place}"
         if entry.item not in ("", shown.item):
@@ -105,14 +97,14 @@ class RatingLog:
         return entry.model_copy(update={"item": shown.item})
 
     def fails_check(self, rater: str, place: int) -> bool:
-        """True if an answer at a place is not one of those that the item expects."""
+        """Returns True if an answer at a place is not one of those that the item expects."""
         shown, answers = self.get_shown(rater, place), self.answers.get((rater, place), {})
         expected = self.study.items[shown.item].expect
         return any(to_item_order(answers.get(name, CANNOT), shown) not in points for name, points in expected.items())
 
     def find_dropped(self, rater: str) -> str | None:
-        """An open item of an inactive rater that `rater` has not seen, as RATER/PLACE; None if there is none. Raters
-        who have not started are inactive since the first entry of anybody. Repeats are not passed on."""
+        """Finds an open item of an inactive rater that `rater` has not seen, as RATER/PLACE; None if there is none.
+        Raters who have not started are inactive since the first entry of anybody. Repeats are not passed on."""
         limit = (datetime.now(UTC) - INACTIVE).isoformat(timespec="milliseconds")
         start = self.entries[0].at if self.entries else limit
         seen = {shown.item for shown in self.orders[rater]}
@@ -141,8 +133,7 @@ class RatingStore:
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Opens the file. Raises RunError if another process writes to the study, or a line is not an entry of
-        the study."""
+        """Opens the file. Raises RunError if another process writes to the study, or a line is not an entry of it."""
         self._folder_lock = lock_folder(self.folder)
         self._folder_lock.__enter__()
         self.log, complete = read_log(self.folder, self._study)

@@ -27,76 +27,71 @@ Kind = TypeVar("Kind", bound=Record)
 
 
 class ShownTurn(Record):
-    """A turn as a rater sees it. media: the names of the files of its clip or keyframes."""
+    """A turn as a rater sees it."""
 
     speaker: str
     text: str
-    media: tuple[str, ...] = ()
+    media: tuple[str, ...] = ()  # file names of its clip or keyframes
 
 
 class StudyItem(Record):
-    """An item as a rater sees it. expect: the correct answers to a practice item or loud check, which the page never
-    gets. why: the feedback, which the page gets once the rater has answered."""
+    """An item as a rater sees it."""
 
     history: tuple[ShownTurn, ...]
     responder: str
     replies: tuple[str, ...]
-    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)
-    why: str = ""
+    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)  # correct answers, which the page never gets
+    why: str = ""  # the feedback, sent once the rater has answered
 
 
 class ShownItem(Record):
-    """A place in a rater's order. item: the code of the item. swap: the second reply is shown first. again: the rater
-    has seen the item before."""
+    """A place in a rater's order."""
 
-    item: str
-    swap: bool = False
-    again: bool = False
+    item: str  # its code
+    swap: bool = False  # the second reply is shown first
+    again: bool = False  # the rater has seen the item before
 
 
 class Study(Record):
-    """A study as its raters see it. settings: those that decided it. sampled: a description of how its samples were
-    drawn. practice: the number of practice items at the start of each order. items: by code. orders: by rater."""
+    """A study as its raters see it."""
 
-    settings: dict[str, object]
-    sampled: str
+    settings: dict[str, object]  # those that decided it
+    sampled: str  # how its samples were drawn
     form: StudyForm
-    practice: int
-    items: dict[str, StudyItem]
-    orders: dict[str, tuple[ShownItem, ...]]
+    practice: int  # the number of practice items at the start of each order
+    items: dict[str, StudyItem]  # by code
+    orders: dict[str, tuple[ShownItem, ...]]  # by rater
 
 
 class StudyCandidate(Record):
-    """An author of replies: a run, or the human speaker. name: that of the run, or HUMAN. replies: the digest of the
-    run's replies (see `digest_replies`)."""
+    """An author of replies: a run, or the human speaker."""
 
-    name: str
-    replies: str = ""
+    name: str  # of the run, or HUMAN
+    replies: str = ""  # the digest of the run's replies (see `digest_replies`)
 
 
 class KeyItem(Record):
-    """What raters do not see of an item. candidates: the numbers of the authors of its replies; none for a check.
-    expect: the correct answers to a check. loud: the check tells the rater about a wrong answer."""
+    """What raters do not see of an item."""
 
     sample: str
     dialogue: str
-    candidates: tuple[int, ...] = ()
-    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)
-    loud: bool = False
+    candidates: tuple[int, ...] = ()  # numbers of the authors of its replies; none for a check
+    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)  # correct answers to a check
+    loud: bool = False  # the check tells the rater about a wrong answer
 
 
 class Key(Record):
-    """What raters do not see of a study. items: by code, without practice items."""
+    """What raters do not see of a study."""
 
     candidates: tuple[StudyCandidate, ...]
-    items: dict[str, KeyItem]
+    items: dict[str, KeyItem]  # by code, without practice items
 
 
 class Secrets(Record):
-    """What must not be published. links: the token of each rater. runs: the folder of each run, by name."""
+    """What must not be published."""
 
-    links: dict[str, str]
-    runs: dict[str, str]
+    links: dict[str, str]  # the token of each rater
+    runs: dict[str, str]  # the folder of each run, by name
 
 
 def read_study(folder: Path) -> Study:
@@ -115,8 +110,7 @@ def read_links(folder: Path) -> dict[str, str]:
 
 
 def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
-    """Finds the folder of each candidate's run, by number of the candidate; and the reasons why others are excluded: a
-    run may be missing, or have changed."""
+    """Finds the folder of each candidate's run, by number of the candidate; and the reasons why others are excluded."""
     runs: dict[int, Path] = {}
     problems: list[str] = []
     paths = _read(folder / PRIVATE, Secrets).runs if (folder / PRIVATE).exists() else {}

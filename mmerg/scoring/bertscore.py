@@ -29,15 +29,14 @@ PrecisionRecallF1 = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class PairScorer:
-    """A loaded BERTScore model. score: gives precision, recall and F1 (0 to 1) of a reply and its reference."""
+    """A loaded BERTScore model."""
 
-    score: Callable[[str, str], PrecisionRecallF1]
+    score: Callable[[str, str], PrecisionRecallF1]  # precision, recall and F1 (0 to 1) of a reply and its reference
     signature: str
 
 
 def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list[Metric]:
-    """The metrics bert_p, bert_r and bert_f1. A blank reply scores 0. Raises ConfigError if the model cannot be
-    loaded."""
+    """Makes the metrics bert_p, bert_r and bert_f1. A blank reply scores 0. Raises ConfigError if loading fails."""
     scorer = load_scorer(model, layers)
 
     def prepare(part: int, results: Sequence[Result]) -> Value:
@@ -53,8 +52,7 @@ def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list
 
 @lru_cache(maxsize=1)
 def load_scorer(model: str, layers: int | None) -> PairScorer:
-    """Loads a model from a folder or the hub. layers: None for the package's default. Raises ConfigError if the model
-    cannot be loaded."""
+    """Loads a model from a folder or the hub. layers: None for its default. Raises ConfigError if this fails."""
     require_packages("torch", "transformers", "bert_score")
     import torch
     from bert_score import BERTScorer

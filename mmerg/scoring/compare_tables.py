@@ -1,4 +1,4 @@
-"""Renders comparisons for a terminal: tables, the settings that differ, and notes.
+"""Comparisons on a terminal: tables, the settings that differ, and notes.
 
 for part in render(report, {"run-a": "mine", "run-b": "yours"}):
     console.print(part)
@@ -19,8 +19,8 @@ _HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detect
 
 
 def render(report: ComparisonReport, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
-    """Yields a table for each pair, the reasons for missing differences, and warnings. labels: the short label of each
-    run, by name. verbose: also yield signatures and methods."""
+    """Yields a table for each pair, the reasons for missing differences, and warnings. labels: by name of the run.
+    verbose: also yield signatures and methods."""
     if report.unequal:
         yield escape(report.unequal)
     yield escape(f"protocol {report.protocol}")

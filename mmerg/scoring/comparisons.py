@@ -1,4 +1,4 @@
-"""Compares runs with a baseline run on all metrics.
+"""Comparison of runs with a baseline run on all metrics.
 
 Runs that differ only in their seeds are averaged, unless there is no other setting to compare them with.
 
@@ -49,7 +49,7 @@ class PairComparison(Record):
 
     @property
     def differences(self) -> list[MetricComparison]:
-        """The comparisons that have a difference, except those of baselines, which depend on the samples only."""
+        """The comparisons with a difference, except those of baselines, which depend on the samples only."""
         return [
             comparison
             for comparison in self.comparisons
@@ -58,7 +58,7 @@ class PairComparison(Record):
 
     @property
     def baselines(self) -> str:
-        """Describes the accuracy of baselines that read no dialogue, on these pairs; "" without accuracy."""
+        """The accuracy of baselines that read no dialogue, on these pairs; "" without accuracy."""
         values = {comparison.metric: comparison.a_value for comparison in self.comparisons}
         parts = [
             f"{description} {value:.2f}"
@@ -81,7 +81,7 @@ class ComparisonReport(Record):
 
     @property
     def tested(self) -> list[str]:
-        """The metric of each comparison that has a p value."""
+        """The metric of each comparison with a p value."""
         return [comparison.metric for pair in self.pairs for comparison in pair.comparisons if comparison.p is not None]
 
     def describe_p(self) -> str:
@@ -163,8 +163,7 @@ def _match_seeds(a: Side, b: Side) -> tuple[Side, Side]:
 
 
 def _pair_sides(a: Side, b: Side) -> PairedResults:
-    """Pairs the results of both sides. Raises RunError if no sample is in both, or the gold labels or responses of a
-    sample differ."""
+    """Pairs the results of both sides. Raises RunError if they share no sample, or if a label or response differs."""
     pairing, where = pair_results(a, b), " and ".join(str(run.path) for run in (*a, *b))
     if not pairing.a:
         counts = [", ".join(str(len(run.results)) for run in side) for side in (a, b)]
@@ -219,8 +218,7 @@ def _compare_metric(
 
 
 def _select_primary(metrics: Sequence[Metric], options: Options) -> Sequence[str]:
-    """The names of the metrics to test. Raises ConfigError if a metric does not exist, or describes a run without
-    judging it."""
+    """Names the metrics to test. Raises ConfigError if one does not exist, or describes a run without judging it."""
     by_name = {metric.name: metric for metric in metrics}
     for name in options.primary:
         if name not in by_name or by_name[name].higher_is_better is None:
@@ -231,7 +229,6 @@ def _select_primary(metrics: Sequence[Metric], options: Options) -> Sequence[str
 
 
 def _correct(pairs: Sequence[PairComparison]) -> list[PairComparison]:
-    """Adds p_holm to the comparisons."""
     comparisons = [comparison for pair in pairs for comparison in pair.comparisons]
     corrected = iter(holm([comparison.p for comparison in comparisons if comparison.p is not None]))
 
@@ -242,8 +239,8 @@ def _correct(pairs: Sequence[PairComparison]) -> list[PairComparison]:
 
 
 def _list_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
-    """Warns of samples without log-probabilities, unfinished runs, and runs that are not compared. sides: the compared
-    runs of `first` and of each other side."""
+    """Yields warnings of samples without log-probabilities, unfinished runs, and runs that are not compared. sides: the
+    compared runs of `first` and of each other side."""
     for run in (*first, *chain(*others)):
         if without := describe_without_logprobs(without_usable_logprobs(run.results)):
             yield f"{run.run}: {without}"
@@ -255,5 +252,4 @@ def _list_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Si
 
 
 def format_p(p: float | None) -> str:
-    """Formats p with four decimals."""
     return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"

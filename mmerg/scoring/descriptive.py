@@ -18,9 +18,8 @@ from mmerg.scoring.tokenizers import Tokenize
 
 
 def descriptive_metrics(tokenize: Tokenize, tokenizer_signature: str, imported: bool = False) -> list[Metric]:
-    """The metrics that docs/metrics.md lists under Reply, Loop and Cost. `selected` is the "Avg." of MERG's table on
-    iterations. tokenize: measures lengths, and `tokenizer_signature` describes it. imported: another system wrote the
-    replies, so only their length is known."""
+    """Makes the metrics that docs/metrics.md lists under Reply, Loop and Cost. `selected` is the "Avg." of MERG's table
+    on iterations. imported: another system wrote the replies, so only their length is known."""
     signature = f"mean|{tokenizer_signature}|failed:skipped"
     length = rate("length", signature, "a reply", lambda result: len(tokenize(result.response or "")), ok)
     if not imported:
@@ -48,8 +47,8 @@ def _mask_timed(results: Sequence[Result]) -> Mask:
 def _summarize(
     statistic: Callable[[Floats], float], measure: Callable[[Result], float], results: Sequence[Result]
 ) -> Value:
-    """The `statistic` of what `measure` gives for each result. For times it is not the mean, as one hanging host can
-    outweigh a hundred samples."""
+    """Returns the `statistic` of what `measure` gives for each result. For times it is not the mean, as one hanging
+    host can outweigh a hundred samples."""
     numbers = np.array([measure(result) for result in results], float)
 
     def value(indices: Indices) -> float:
@@ -59,8 +58,8 @@ def _summarize(
 
 
 def _forecast_changes(name: str, change: str, *, before: bool) -> Metric:
-    """The share of later passes that correct a wrong forecast, or spoil a right one, ×100. before: whether the forecast
-    was right before the pass."""
+    """Measures the share of later passes that correct a wrong forecast, or spoil a right one, ×100. before: whether the
+    forecast was right before the pass."""
 
     def count_changes(result: Result) -> float:
         right = [label == result.gold_emotion for label in result.forecasts]

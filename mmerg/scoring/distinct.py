@@ -26,8 +26,8 @@ CL100K = 100_277  # V of TRACE (arXiv 2509.21849): the number of tokens of cl100
 
 
 def distinct(n: int, tokenizer: Tokenizer = "nltk") -> Metric:
-    """The number of distinct n-grams over the number of all n-grams of a run. Failed samples do not count. A reply of
-    fewer than n tokens has no n-gram."""
+    """Measures the number of distinct n-grams over the number of all n-grams of a run. Failed samples do not count. A
+    reply of fewer than n tokens has no n-gram."""
 
     def mask(results: Sequence[Result]) -> Mask:
         tokenize = load_tokenizer(tokenizer)
@@ -46,10 +46,10 @@ def distinct(n: int, tokenizer: Tokenizer = "nltk") -> Metric:
 
 
 def adjusted_distinct(n: int, tokenizer: Tokenizer = "nltk", *, vocabulary: int = CL100K) -> Metric:
-    """The expectation-adjusted form of `distinct`. vocabulary: V."""
+    """Measures the expectation-adjusted form of `distinct`. vocabulary: V."""
 
     def expect(total: Indices) -> Floats:
-        """The expected number of distinct n-grams; this form of the formula is accurate for a small C/V."""
+        """Returns the expected number of distinct n-grams; this form of the formula is accurate for a small C/V."""
         return -vocabulary * np.expm1(total * np.log1p(-1 / vocabulary)) if vocabulary > 1 else np.ones(total.shape)
 
     plain = distinct(n, tokenizer)
@@ -63,21 +63,19 @@ def adjusted_distinct(n: int, tokenizer: Tokenizer = "nltk", *, vocabulary: int 
 
 @dataclass(frozen=True)
 class NGrams:
-    """The n-grams of replies, in their order; none spans two replies. ids: shape [n-grams], numbers from 0, equal for
-    equal n-grams. lengths: shape [replies], the number of n-grams of each. kinds: the number of distinct n-grams."""
+    """The n-grams of replies, in their order; none spans two replies."""
 
-    ids: Indices
-    lengths: Indices
-    kinds: int
+    ids: Indices  # shape [n-grams], numbers from 0, equal for equal n-grams
+    lengths: Indices  # shape [replies], the number of n-grams of each
+    kinds: int  # the number of distinct n-grams
 
 
 @dataclass(frozen=True)
 class Distinct:
-    """A value: the number of distinct n-grams over the expected number, ×100. expect: gives the expected number for a
-    number of n-grams."""
+    """A value: the number of distinct n-grams over the expected number, ×100."""
 
     grams: NGrams
-    expect: Callable[[Indices], Floats]
+    expect: Callable[[Indices], Floats]  # gives the expected number for a number of n-grams
 
     def __call__(self, indices: Indices) -> float:
         chosen = np.zeros(len(self.grams.lengths), bool)
@@ -93,7 +91,6 @@ def _extract(results: Sequence[Result], tokenizer: Tokenizer, n: int) -> NGrams:
 
 
 def extract_ngrams(replies: Sequence[str], tokenizer: Tokenizer, n: int) -> NGrams:
-    """Extracts the n-grams of replies."""
     tokens = list(map(load_tokenizer(tokenizer), replies))
     numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}
     token_ids = np.array([numbers[token] for token in chain(*tokens)], np.intp)

@@ -23,19 +23,16 @@ TINY = 1e-12  # stands for a count of 0 in a denominator
 
 
 def _count_labels(results: Sequence[Result], labels: Sequence[str]) -> Floats:
-    """Shape [3, labels, results], of 0 and 1: the results that forecast a label rightly, miss it, or forecast it
-    wrongly. A failed sample has no forecast."""
+    """Returns shape [3, labels, results], of 0 and 1: the results that forecast a label rightly, miss it, or forecast
+    it wrongly. A failed sample has no forecast."""
     gold = np.array([[result.gold_emotion == label for result in results] for label in labels], float)
     forecast = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
     return np.array([gold * forecast, gold * (1 - forecast), forecast * (1 - gold)])
 
 
 def _mask_judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
-    """Selects the results that count for accuracy.
-
-    With `failed` these are all results with a gold label, as a missing forecast is wrong; without it, only those that
-    also have a forecast. If the system makes no forecasts, no result counts.
-    """
+    """Selects the results that count for accuracy: those with a gold label and, without `failed`, a forecast. With
+    `failed`, a missing forecast is wrong. If the system makes no forecasts, no result counts."""
     has_forecast = np.array([result.ok and result.emotion is not None for result in results], bool)
     if not has_forecast.any() and any(result.ok for result in results):
         return has_forecast
@@ -44,8 +41,8 @@ def _mask_judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
 
 
 def accuracy(*, ok_only: bool = False) -> Metric:
-    """The share of correct forecasts among the samples with a gold label. A failed sample is wrong, or with `ok_only`
-    skipped, as in TRACE. A sample without a gold label does not count."""
+    """Measures the share of correct forecasts among the samples with a gold label; others do not count. A failed sample
+    is wrong, or with `ok_only` skipped, as in TRACE."""
     return Metric(
         "acc_ok" if ok_only else "acc",
         f"label:target|failed:{'skipped' if ok_only else 'wrong'}|scale:100",
@@ -60,7 +57,7 @@ def accuracy(*, ok_only: bool = False) -> Metric:
 
 
 def f1(weighted: bool = False) -> Metric:
-    """The mean F1 over the gold labels, ×100, as scikit-learn's `f1_score(labels=…, average=…, zero_division=0)`.
+    """Measures the mean F1 of the gold labels, ×100, as scikit-learn's `f1_score(average=…, zero_division=0)`.
 
     The F1 of a label is 2·hits / (gold + forecasts). In macro_f1 all labels weigh the same, so rare emotions count as
     much as neutral. In weighted_f1 they weigh by their number of gold labels.
@@ -95,7 +92,7 @@ BASELINES = {"acc_majority": "majority label", "acc_neutral": "always neutral", 
 
 
 def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
-    """The accuracy of baselines that read no dialogue, on the samples of `accuracy`.
+    """Makes the metrics of baselines that read no dialogue: their accuracy on the samples of `accuracy`.
 
     acc_majority always forecasts the most frequent gold label. acc_neutral always forecasts neutral, if this is one of
     the dataset's `labels`. acc_prior draws forecasts from the frequencies of the gold labels (its value is the expected
@@ -129,12 +126,8 @@ def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
 
 
 def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
-    """Precision, recall and F1 of each label (precision:joy, recall:joy, f1:joy, …), ×100, as scikit-learn's
-    `precision_recall_fscore_support`.
-
-    Precision is over the samples with that forecast, recall over the samples with that gold label (their number is the
-    support), and F1 over both. Without such samples a metric has no value.
-    """
+    """Yields precision, recall and F1 of each label (precision:joy, recall:joy, f1:joy, …), ×100, as scikit-learn's
+    `precision_recall_fscore_support`. Without samples with that forecast or gold label a metric has no value."""
 
     def prepare(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
         counts = _count_labels(results, [label])[:, 0]
@@ -158,7 +151,7 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
 
 
 def build_confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | None:
-    """The confusion matrix over the samples of `accuracy`; None if accuracy has no value. labels: the dataset's labels,
+    """Counts the confusion matrix over the samples of `accuracy`; None if accuracy has no value. labels: the dataset's,
     which come first; any other label follows."""
     kept = [result for result, counts in zip(results, _mask_judged(results), strict=True) if counts]
     if not kept:

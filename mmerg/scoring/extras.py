@@ -30,8 +30,7 @@ def choose_device() -> str:
 @contextmanager
 def loading_errors(reference: str, option: str) -> Iterator[None]:
     """Turns errors of transformers and bert-score in loading a model into ConfigError. Also silences the progress bars
-    and advice of transformers, until the process ends. reference: the folder or hub name of the model. option: the
-    command-line option that names it."""
+    and advice of transformers, until the process ends. option: the command-line option that names the model."""
     from safetensors import SafetensorError
     from transformers.utils import logging as transformers_logging
 
@@ -49,8 +48,7 @@ def loading_errors(reference: str, option: str) -> Iterator[None]:
 
 
 def hash_model(model: Any, tokenizer: Any) -> str:
-    """The first 12 hex digits of SHA-256 over all loaded weights and the vocabulary. A model has the same hash in a
-    folder and under its hub name."""
+    """Hashes all loaded weights and the vocabulary, to 12 hex digits: equal for a folder and its model's hub name."""
     import torch
 
     digest = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode())

@@ -43,10 +43,10 @@ ROUNDING = 1e-9  # the order of summation changes sums by less
 
 
 class Interval(NamedTuple):
-    """An interval; if `ends` is None there is none, and `why` gives the reason. method: how it was computed."""
+    """An interval, if there is one."""
 
-    ends: tuple[float, float] | None
-    method: str = ""
+    ends: tuple[float, float] | None  # None if there is no interval; then `why` gives the reason
+    method: str = ""  # how it was computed
     why: str = ""
 
 
@@ -66,7 +66,7 @@ class Dialogues:
         return len(self._sizes)
 
     def by_dialogue(self, value: Value) -> Value:
-        """`value` as a function of dialogues instead of results. A dialogue that is drawn twice counts twice."""
+        """Returns `value` as a function of dialogues, not results. A dialogue that is drawn twice counts twice."""
         if isinstance(value, Sums):
             return value.by_group(self.numbers)
 
@@ -78,8 +78,8 @@ class Dialogues:
         return value_of_dialogues
 
     def effective_n(self, values: Floats) -> float:
-        """The number of independent samples that would give the mean of `values` with the same precision, times (z/t)².
-        values: shape [results]. If dialogues do not differ, all results count as independent."""
+        """Returns the number of independent samples that would give the mean of `values`, shape [results], with the
+        same precision, times (z/t)². If dialogues do not differ, all results count as independent."""
         count, deviations = len(self), values - values.mean()
         variance = float(np.sum(np.bincount(self.numbers, deviations) ** 2)) * count / (count - 1) / len(values) ** 2
         independent = min(len(values), float(np.mean(deviations**2)) / variance) if variance else len(values)
@@ -91,7 +91,6 @@ class Dialogues:
         return int(min(np.count_nonzero(hits), np.count_nonzero(self._sizes - hits)))
 
     def describe_n(self, effective: float) -> str:
-        """Describes an effective n with the number of dialogues."""
         if effective < 1:
             return f"effective n under 1 of {len(self)} dialogues, too few to tell"
         return f"effective n {effective:.1f} of {len(self)} dialogues"
@@ -100,7 +99,8 @@ class Dialogues:
 def compute_interval(
     by: IntervalBy | None, value: Value, names: Sequence[str] | Indices, *, resamples: int, seed: int
 ) -> Interval:
-    """The interval of a value over all results, widened if resampling bias or rounding would exclude the estimate.
+    """Computes the interval of a value over all results, widened if resampling bias or rounding would exclude the
+    estimate.
 
     by: the method; None for a metric without interval. names: the dialogue of each result. resamples: the number of
     bootstrap draws. seed: of draws and groups.
@@ -158,7 +158,7 @@ def resample(
 
 @lru_cache(maxsize=4)
 def _draw_units(count: int, draws: int, seed: int) -> Floats:
-    """Shape [draws, count]: how often each draw contains each unit (a dialogue, or a group of dialogues)."""
+    """Returns shape [draws, count]: how often each draw contains each unit (a dialogue, or a group of dialogues)."""
     places = np.random.default_rng(seed).integers(count, size=(draws, count)) + count * np.arange(draws)[:, None]
     return np.bincount(places.ravel(), minlength=draws * count).reshape(draws, count).astype(float)
 
@@ -211,13 +211,13 @@ def _bootstrap_with_pseudo_counts(
 
 
 def compute_tail(count: int) -> float:
-    """The share of draws to cut off at either end, so that an interval by percentiles is as wide as one by t. count:
-    the number of independent units, such as dialogues."""
+    """Returns the share of draws to cut off at either end, so that an interval by percentiles is as wide as one by t.
+    count: the number of independent units, such as dialogues."""
     return erfc(t_quantile(count - 1) * sqrt(count / (count - 1)) / sqrt(2)) / 2
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share (0 to 1) of n samples. For 26 of 31 it is 0.674 to 0.929."""
+    """Returns Wilson's 95 % interval of a share (0 to 1) of n samples. For 26 of 31 it is 0.674 to 0.929."""
     middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half_width = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     return max(0.0, middle - half_width), min(1.0, middle + half_width)
@@ -236,22 +236,21 @@ def _compute_wilson(value: Value, dialogues: Dialogues) -> Interval:
 
 
 def evaluate_each(value: Value, n: int) -> Floats:
-    """Shape [n]: the value of each result by itself."""
+    """Returns shape [n]: the value of each result by itself."""
     if isinstance(value, Sums):
         return value.finish(value.parts)
     return np.array([value(np.array([index])) for index in range(n)])
 
 
 def t_quantile(freedom: float) -> float:
-    """The 97.5 % quantile of Student's t distribution. freedom: the degrees of freedom."""
+    """Returns the 97.5 % quantile of Student's t distribution. freedom: the degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
 
 
 def _jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
-    """The standard error from omitting one of at most `MAX_GROUPS` groups of dialogues at a time. Groups of several
-    dialogues are drawn at random."""
+    """Returns the standard error from omitting one of at most `MAX_GROUPS` groups of dialogues at a time."""
     group = _assign_groups(len(dialogues), MAX_GROUPS, seed)
     groups = min(len(dialogues), MAX_GROUPS)
     by_dialogue = dialogues.by_dialogue(value)
@@ -260,7 +259,6 @@ def _jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
 
 
 def _assign_groups(count: int, max_groups: int, seed: int) -> Indices:
-    """Shape [count]: the group of each dialogue. Up to `max_groups` dialogues have a group each; more are distributed
-    at random."""
+    """Returns shape [count]: the group of each dialogue. More than `max_groups` dialogues are distributed at random."""
     group = np.arange(count) % max_groups
     return np.random.default_rng(seed).permutation(group) if count > max_groups else group

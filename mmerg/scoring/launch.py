@@ -1,4 +1,4 @@
-"""Scores runs and prints their table; `score.py` is the command, and `bench.py` ends with it."""
+"""The scores of runs and their table; `score.py` is the command, and `bench.py` ends with it."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,6 @@ from mmerg.scoring.standard import read_options
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the table that `score` prints."""
     parser.add_argument("--verbose", action="store_true", help="print signatures: all that affects a metric")
     parser.add_argument("--columns", metavar="A,B", default="", help="metrics, in this order; default: all")
     table = parser.add_argument_group("tables for papers")
@@ -27,8 +26,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 def score(given: argparse.Namespace) -> int:
     """Scores the runs, writes their scores, and prints or writes the table. Returns the exit code. Raises ConfigError
-    for an invalid option, and RunError if a run cannot be read; for a folder that is not a run, before any is
-    scored."""
+    for an invalid option, and RunError if a run cannot be read; before any is scored if a folder is not a run."""
     refs, options = check_runs(given.run), read_options(given)
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
     metrics = select_metrics(scores, given.columns)

@@ -56,35 +56,32 @@ class Metric:
 
     @property
     def why_none(self) -> str:
-        """Why there is no value if no result counts."""
+        """The reason why there is no value if no result counts."""
         return f"{self.missing} is not installed" if self.missing else f"no sample has {self.needs}"
 
 
 @dataclass(frozen=True)
 class Sums:
-    """A value that is a function of sums over results, such as a mean or a rate. parts: shape [k, results], the terms
-    of k sums. finish: maps sums of shape [k, …] to values of shape […]; one call evaluates all draws of a bootstrap."""
+    """A value that is a function of sums over results, such as a mean or a rate."""
 
-    parts: Floats
-    finish: Finish
+    parts: Floats  # shape [k, results], the terms of k sums
+    finish: Finish  # maps sums of shape [k, …] to values of shape […], for all draws of a bootstrap in one call
 
     def __call__(self, indices: Indices) -> float:
         return float(self.finish(self.parts.take(indices, axis=1).sum(axis=1)))
 
     def by_group(self, groups: Indices) -> Self:
-        """The same value over groups instead of results. groups: shape [results], the number of each result's group."""
+        """Returns the same value over groups instead of results. groups: shape [results], numbers from 0."""
         return replace(self, parts=np.array([np.bincount(groups, part) for part in self.parts]))
 
 
 @dataclass(frozen=True)
 class Counts(Sums):
-    """Sums of counts: the first `labels` rows count the hits of each label, the next `labels` rows the errors. unit:
-    the average count of a result. blocks: how often this layout of rows repeats, as in a difference of runs, whose
-    first half is subtracted."""
+    """Sums of counts: the first `labels` rows count the hits of each label, the next `labels` rows the errors."""
 
     labels: int = 1
-    unit: float = 1.0
-    blocks: int = 1
+    unit: float = 1.0  # the average count of a result
+    blocks: int = 1  # of rows; a difference of runs has two, of which the first is subtracted
 
 
 def _identity(values: Floats) -> Floats:
@@ -92,7 +89,7 @@ def _identity(values: Floats) -> Floats:
 
 
 def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _identity) -> Sums:
-    """The sum of numerators over the sum of denominators (one of each per result), transformed by `finish`."""
+    """Divides the sum of numerators by the sum of denominators (one of each per result), transformed by `finish`."""
 
     def divide(sums: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -102,23 +99,20 @@ def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _iden
 
 
 def pooled_percentage(hits: ArrayLike, totals: ArrayLike) -> Counts:
-    """The sum of hits over the sum of totals (one of each per result), ×100."""
+    """Divides the sum of hits by the sum of totals (one of each per result), ×100."""
     counts = np.array([hits, np.subtract(totals, hits)], float)
     return Counts(counts, lambda sums: 100 * sums[0] / (sums[0] + sums[1]), unit=float(counts.sum(0).mean()))
 
 
 def mean(values: ArrayLike) -> Sums:
-    """The mean of one value per result."""
     return ratio(values, np.ones(len(np.asarray(values))))
 
 
 def every(_: Result) -> float:
-    """The weight 1 for every result."""
     return 1.0
 
 
 def ok(result: Result) -> float:
-    """The weight 1 for a result that did not fail, else 0."""
     return float(result.ok)
 
 
@@ -133,8 +127,8 @@ def rate(
     higher_is_better: bool | None = None,
     finish: Finish = _identity,
 ) -> Metric:
-    """The metric Σ value / Σ weight over results, which is their mean if the weights are 1. A result with weight 0 does
-    not count. finish: a transformation of the ratio, such as exp."""
+    """Makes the metric Σ value / Σ weight over results, which is their mean if the weights are 1. A result with weight
+    0 does not count. finish: a transformation of the ratio, such as exp."""
     return Metric(
         name=name,
         signature=signature,
@@ -147,8 +141,8 @@ def rate(
 
 
 def pooled_share(name: str, signature: str, needs: str, value: PerResult, weight: PerResult) -> Metric:
-    """The metric 100 · Σ value / Σ weight, for results with several units each (such as n-grams): `value` is the number
-    of hits, `weight` the number of units. A result with weight 0 does not count."""
+    """Makes the metric 100 · Σ value / Σ weight, for results with several units each (such as n-grams): `value` is the
+    number of hits, `weight` the number of units. A result with weight 0 does not count."""
     whole = rate(name, signature, needs, value, weight)
     return replace(
         whole, prepare=lambda results: pooled_percentage(list(map(value, results)), list(map(weight, results)))
@@ -156,5 +150,5 @@ def pooled_share(name: str, signature: str, needs: str, value: PerResult, weight
 
 
 def drop_recorded(signature: str) -> str:
-    """The part of a signature that comparable values share: all of it but what is only recorded."""
+    """Returns the part of a signature that comparable values share: all of it but what is only recorded."""
     return signature.partition("||")[0]

@@ -1,4 +1,4 @@
-"""Compares a metric of two runs on the samples that both finished: the difference, its interval, and p.
+"""Comparison of two runs by a metric on the samples that both finished: the difference, its interval, and p.
 
 Samples of one dialogue are not independent, so dialogues are drawn, omitted or exchanged as a whole.
 
@@ -41,14 +41,13 @@ from mmerg.storage.record import Record
 
 @dataclass(frozen=True)
 class PairedResults:
-    """The results of sides A and B on their common samples, seed by seed, each ordered by sample id. a_alone, b_alone:
-    the number of samples that only one side finished. seeds: the number of runs per side."""
+    """The results of sides A and B on their common samples, seed by seed, each ordered by sample id."""
 
     a: tuple[Result, ...]
     b: tuple[Result, ...]
-    a_alone: int
+    a_alone: int  # samples that only A finished
     b_alone: int
-    seeds: int = 1
+    seeds: int = 1  # runs per side
 
     @property
     def samples(self) -> int:
@@ -145,28 +144,20 @@ def compare_metric(
 
 
 class PairedValue:
-    """A value of two sides, and statistics of its difference.
-
-    Attributes:
-        single_value: the value of one seed, for indices into the results of A, seed by seed, followed by those of B.
-        dialogues: the dialogues (`names`) of the results of A.
-        a, b: the indices of the results of each side.
-        independent: each dialogue has one pair.
-        observed: the difference, B − A.
-        widening: the factor by which the variance over seeds widens the interval; `bounds` sets it.
-    """
+    """A value of two sides, and statistics of its difference. value: of one seed, for indices into the results of A,
+    seed by seed, followed by those of B. names: the dialogues of the results of A."""
 
     def __init__(self, value: Value, names: Sequence[str], seeds: int = 1) -> None:
         self.single_value, self.seeds = value, seeds
         self.dialogues = Dialogues(names)
         self.a = self.dialogues.results
         self.b = self.a + len(names)
-        self.independent = len(self.dialogues) == len(names)
-        self.observed = self.difference(self.a)
-        self.widening = 1.0
+        self.independent = len(self.dialogues) == len(names)  # each dialogue has one pair
+        self.observed = self.difference(self.a)  # B − A
+        self.widening = 1.0  # of the interval by the variance over seeds; `bounds` sets it
 
     def value(self, indices: Indices) -> float:
-        """The value of some results; with several seeds the mean of their values."""
+        """Returns the value of some results; with several seeds the mean of their values."""
         if self.seeds == 1:
             return self.single_value(indices)
         seed_of_index = indices // (len(self.a) // self.seeds) % self.seeds
@@ -174,11 +165,11 @@ class PairedValue:
         return float(np.mean([self.single_value(of_seed) for of_seed in by_seed if len(of_seed)]))
 
     def by_seed(self, side: Indices) -> Floats:
-        """Shape [seeds]: the value of each seed."""
+        """Returns shape [seeds]: the value of each seed."""
         return np.array([self.single_value(part) for part in np.split(side, self.seeds)])
 
     def difference(self, indices: Indices) -> float:
-        """B − A over some pairs. indices: of the results of A."""
+        """Returns B − A over some pairs. indices: of the results of A."""
         return self.value(indices + len(self.a)) - self.value(indices)
 
     @cached_property
@@ -203,7 +194,7 @@ class PairedValue:
         return float(len(self.a)) if self.independent else self.dialogues.effective_n(self.gaps)
 
     def bounds(self, by: IntervalBy | None, draws: int, seed: int) -> tuple[Interval, float | None]:
-        """The interval of the difference, and the smallest detectable difference."""
+        """Returns the interval of the difference, and the smallest detectable difference."""
         if by is None:
             return Interval(None), None
         if by == "wilson":
@@ -234,7 +225,7 @@ class PairedValue:
         return resample(by, value, self.observed, dialogues, draws=draws, seed=seed)
 
     def _compute_widening(self, error: float) -> float:
-        """The factor by which the variance over seeds widens an interval. error: the standard error over dialogues."""
+        """Computes the factor by which the variance over seeds widens an interval. error: standard, over dialogues."""
         if self.seeds == 1 or not error:
             return 1.0
         freedom, seed_freedom = len(self.dialogues) - 1, self.seeds - 1
@@ -244,7 +235,6 @@ class PairedValue:
         return max(1.0, wider_error * t_quantile(min(total_freedom, freedom)) / t_quantile(freedom))
 
     def newcombe_interval(self) -> Interval:
-        """Newcombe's interval of a difference of shares."""
         if len(self.dialogues) < 2:
             return Interval(None, why=ONE_DIALOGUE)
         right_a, right_b = self.right
@@ -256,7 +246,6 @@ class PairedValue:
         return Interval((100 * low, 100 * high), method)
 
     def smallest_shift(self) -> float | None:
-        """The smallest detectable difference of shares."""
         if len(self.dialogues) < 2:
             return None
         if self.independent:
@@ -283,7 +272,7 @@ class PairedValue:
         threshold = abs(self.observed) / self.widening * (1 - ROUNDING) - ROUNDING
 
         def is_hit(exchanged: Floats, _: Floats) -> float:
-            """1 if the difference is as large, or NaN, with these dialogues exchanged, else 0."""
+            """Returns 1 if the difference is as large, or NaN, with these dialogues exchanged, else 0."""
             shift = np.where(exchanged[self.dialogues.numbers], n, 0)
             return float(not abs(self.value(self.b - shift) - self.value(self.a + shift)) < threshold)
 

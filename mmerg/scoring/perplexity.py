@@ -27,12 +27,9 @@ from mmerg.scoring.metric import Metric, rate
 
 
 def self_perplexity(manifest: Manifest) -> Metric:
-    """Perplexity under the generating model, over the tokens of the reply without the end token, which servers report
-    differently (see `runs.facts`).
-
-    Replies in JSON, plain replies, and replies selected by this score (best_of_n) cannot be compared, so their
-    signatures differ.
-    """
+    """Measures perplexity under the generating model, over the tokens of the reply without the end token, which servers
+    report differently (see `runs.facts`). Replies in JSON, plain replies, and replies selected by this score
+    (best_of_n) cannot be compared, so their signatures differ."""
     engine = manifest.engine
     form = "in-json" if "." in manifest.setting("system.result.response", "") else "plain"
     form += "|chosen-by-it" * (manifest.setting("system.loop") == "candidates")
@@ -49,8 +46,8 @@ def self_perplexity(manifest: Manifest) -> Metric:
 
 
 def ref_perplexity(model: str) -> Metric:
-    """Perplexity under another model, which does not see the dialogue. model: a folder or hub name. Raises ConfigError
-    if the model cannot be loaded."""
+    """Measures perplexity under another model, which does not see the dialogue. model: a folder or hub name. Raises
+    ConfigError if the model cannot be loaded."""
     lm = load_model(model)
 
     def nll(result: Result) -> tuple[float, int]:
@@ -72,13 +69,12 @@ class CausalLm:
     """A loaded causal language model. It scores texts one at a time in float32, so that padding changes nothing.
 
     nll: gives Σ −ln p of the tokens of a text, and their number; (0.0, 0) for a text without tokens, or longer than the
-    context. The first token is not scored if the model has no start token. recorded: what does not affect the score,
-    such as versions of packages.
+    context. The first token is not scored if the model has no start token.
     """
 
     nll: Callable[[str], tuple[float, int]]
     signature: str
-    recorded: str
+    recorded: str  # what does not affect the score, such as versions of packages
 
 
 @lru_cache(maxsize=1)

@@ -1,5 +1,5 @@
-"""Scores against the gold response: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
-is better. They say little about good replies that differ from the reference: use them to compare with older papers.
+"""Scores against the gold response: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher is
+better. They say little about good replies that differ from the reference: use them to compare with older papers.
 
 bleu is computed over the whole run; the others are means over replies. meteor has no value until WordNet is installed:
 `python -m nltk.downloader wordnet`.
@@ -21,7 +21,6 @@ from mmerg.scoring.metric import Floats, Mask, Metric, Sums, Value, mean
 
 
 def reference_metrics() -> list[Metric]:
-    """The metrics bleu, rouge_l, meteor and chrf."""
     sacrebleu = f"sacrebleu-{version('sacrebleu')}"
     wordnet = _load_wordnet()
     no_meteor = _build_metric("meteor", "wordnet:none", _bleu, "WordNet (python -m nltk.downloader wordnet)")
@@ -34,7 +33,7 @@ def reference_metrics() -> list[Metric]:
 
 
 def meteor(wordnet: Any) -> Metric:
-    """METEOR over NLTK's tokens, with Porter's stems. wordnet: NLTK's WordNet, for synonyms."""
+    """Measures METEOR over NLTK's tokens, with Porter's stems. wordnet: NLTK's WordNet, for synonyms."""
 
     def prepare(results: Sequence[Result]) -> Value:
         from nltk.tokenize.destructive import NLTKWordTokenizer
@@ -54,7 +53,7 @@ def has_reply_and_gold(results: Sequence[Result]) -> Mask:
 
 
 def _build_metric(name: str, signature: str, prepare: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
-    """missing: a package that is not installed, so that no sample counts."""
+    """Builds a metric. missing: a package that is not installed, so that no sample counts."""
     signature = f"{signature}|refs:1|failed:skipped|scale:100"
     needs = "a reply and a gold response"
     mask = has_reply_and_gold if not missing else lambda results: np.zeros(len(results), bool)
@@ -62,13 +61,12 @@ def _build_metric(name: str, signature: str, prepare: Callable[[Sequence[Result]
 
 
 def _get_texts(results: Sequence[Result]) -> list[tuple[str, str]]:
-    """The reply and the gold response of each result."""
     return [(result.response or "", result.gold_response or "") for result in results]
 
 
 def _bleu(results: Sequence[Result]) -> Value:
-    """BLEU from sums over pairs: of matching n-grams and of all n-grams of the reply, each of 1 to 4 tokens, and of the
-    lengths of both texts."""
+    """Returns BLEU from sums over pairs: of matching n-grams and of all n-grams of the reply, each of 1 to 4 tokens,
+    and of the lengths of both texts."""
     from sacrebleu.metrics.bleu import BLEU
 
     score = BLEU(effective_order=True).sentence_score
@@ -78,8 +76,8 @@ def _bleu(results: Sequence[Result]) -> Value:
 
 
 def compute_bleu(sums: Floats) -> Floats:
-    """BLEU-4 from the sums of `_bleu`, shape [10, …]. As in sacreBLEU's smoothing "exp", the k-th order without a match
-    counts 1/2^k."""
+    """Computes BLEU-4 from the sums of `_bleu`, shape [10, …]. As in sacreBLEU's smoothing "exp", the k-th order
+    without a match counts 1/2^k."""
     matches, totals, (reply_length, gold_length) = sums[:4], sums[4:8], sums[8:]
     unmatched = matches <= 0
     precisions = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=0), matches) / np.maximum(totals, 1)
@@ -104,7 +102,7 @@ def _chrf(results: Sequence[Result]) -> Value:
 
 @cache
 def _load_wordnet() -> Any:
-    """NLTK's WordNet; None if it is not installed."""
+    """Returns NLTK's WordNet; None if it is not installed."""
     from nltk.corpus import wordnet
 
     try:

@@ -1,4 +1,4 @@
-"""Reads the results of a run for scoring.
+"""The results of a run, for scoring.
 
 run = read_run(Path("runs/meld-merg-…"))
 run.results[0].response, run.results[0].gold_response
@@ -22,13 +22,12 @@ class RunResults(RunRef):
 
 
 def get_dialogue(result: Result) -> str:
-    """The dialogue of a sample, or the sample's id if the corpus has no dialogues. Samples of one dialogue are not
-    independent."""
+    """Returns the dialogue of a sample, or the sample's id if the corpus has no dialogues."""
     return result.dialogue or result.id
 
 
 def without_usable_logprobs(results: Iterable[Result]) -> tuple[str, ...]:
-    """The ids of the samples that `self_ppl` skips because a log-probability is impossible."""
+    """Lists the samples that `self_ppl` skips because a log-probability is impossible."""
     return tuple(result.id for result in results if result.ok and result.logprob is None and result.logprob_tokens > 0)
 
 

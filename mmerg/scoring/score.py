@@ -27,14 +27,13 @@ DRAWS = 1000  # of a bootstrap
 
 
 class Score(Record):
-    """The value of a metric. Shares are percentages (×100). n: the number of samples that count. interval: the 95 %
-    interval, by `method` (wilson, bootstrap, …). If value or interval is None, `why` gives the reason."""
+    """The value of a metric. Shares are percentages (×100). If value or interval is None, `why` gives the reason."""
 
     name: str
     value: float | None
-    n: int
-    interval: tuple[float, float] | None = None
-    method: str = ""
+    n: int  # the number of samples that count
+    interval: tuple[float, float] | None = None  # 95 %, by `method`
+    method: str = ""  # wilson, bootstrap, …
     higher_is_better: bool | None = None
     signature: str = ""
     why: str = ""
@@ -48,26 +47,24 @@ class Score(Record):
         resamples: int = DRAWS,
         seed: int = 0,
     ) -> Score:
-        """Returns the score with its value over all samples, and its interval. dialogues: the dialogue of each sample.
-        by: the method of the interval (see `intervals`)."""
+        """Returns the score with its value over all samples, and its interval by `by`. dialogues: of each sample."""
         ends, method, why = compute_interval(by, value, dialogues, resamples=resamples, seed=seed)
         score = value(np.arange(len(dialogues)))
         update = {"value": score, "n": len(dialogues), "interval": ends, "method": method, "why": why}
         return self.model_copy(update=update)
 
     def row(self) -> dict[str, object]:
-        """The fields for a table: the name as `metric`, and the ends of the interval as `low` and `high`."""
+        """Returns the fields for a table: the name as `metric`, and the ends of the interval as `low` and `high`."""
         low, high = self.interval or (None, None)
         return {"metric": self.name, **self.model_dump(exclude={"name", "interval"}), "low": low, "high": high}
 
 
 class Confusion(Record):
-    """A confusion matrix: counts[i][j] is the number of samples with the gold label labels[i] and the forecast
-    labels[j]. failed: the number of failed samples by gold label."""
+    """A confusion matrix."""
 
     labels: tuple[str, ...]
-    counts: tuple[tuple[int, ...], ...]
-    failed: tuple[int, ...]
+    counts: tuple[tuple[int, ...], ...]  # [i][j]: samples with the gold label labels[i] and the forecast labels[j]
+    failed: tuple[int, ...]  # the number of failed samples by gold label
 
     @property
     def occurring(self) -> tuple[str, ...]:
@@ -101,7 +98,6 @@ class Scores(Record):
 
     @property
     def by_label(self) -> dict[str, dict[str, Score]]:
-        """Precision, recall and F1 by label."""
         by_label: dict[str, dict[str, Score]] = {}
         for name, score in self.scores.items():
             metric, colon, label = name.partition(":")
@@ -111,7 +107,7 @@ class Scores(Record):
 
     @property
     def counts_line(self) -> str:
-        """Describes how many samples were scored, and how many have no result yet."""
+        """The number of scored samples, and of those without a result yet, as a text."""
         line = f"{self.n} sample{'' if self.n == 1 else 's'} scored, {self.failed} of them failed"
         if self.unaudited:
             line += f", {self.unaudited} unaudited"
@@ -122,7 +118,7 @@ class Scores(Record):
 
 
 class UnscoredError(RunError):
-    """A run has no scores, or its scores are stale."""
+    """The error for a run without scores, or with stale scores."""
 
 
 def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
@@ -143,8 +139,8 @@ def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
 
 
 def results_digest(results: Iterable[Result]) -> str:
-    """The SHA-256 digest (hex) of results in the order of their ids. It omits default values, so that a later version
-    with more fields gives the same digest."""
+    """Returns the SHA-256 digest (hex) of results in the order of their ids. It omits default values, so that a later
+    version with more fields gives the same digest."""
     digest = hashlib.sha256()
     for result in sorted(results, key=lambda result: result.id):
         digest.update(json.dumps(result.model_dump(mode="json", exclude_defaults=True), sort_keys=True).encode())

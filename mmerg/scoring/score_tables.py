@@ -29,7 +29,7 @@ class ScoreRow(NamedTuple):
     runs: Sequence[Scores]
 
     def score(self, metric: str) -> Score | None:
-        """The score of the run, or the mean and standard deviation over seeds."""
+        """Returns the score of the run, or the mean and standard deviation over seeds."""
         scores = [run.scores.get(metric) for run in self.runs]
         return scores[0] if len(scores) == 1 else average_over_seeds(scores)
 
@@ -134,7 +134,7 @@ def _format_cell(score: Score | None, interval_format: str, with_n: bool = False
 
 
 def _find_best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
-    """The rows with the best score, as printed; none if the scores cannot be compared, or there is only one."""
+    """Finds the rows with the best score, as printed; none if the scores cannot be compared, or there is only one."""
     values = {row: score.value for row, score in enumerate(column) if score and score.value is not None}
     better = scores[0].higher_is_better
     if better is None or len(values) < 2 or len({(drop_recorded(score.signature), score.n) for score in scores}) > 1:
@@ -151,7 +151,7 @@ def _format_labels(run: Scores) -> Iterator[list[str]]:
 
 
 def _number_runs(values: Sequence[str]) -> dict[str, str]:
-    """The numbers of the runs with each value: {"2": "1,3", "0": "2"}. values: one per run."""
+    """Returns the numbers of the runs with each value: {"2": "1,3", "0": "2"}. values: one per run."""
     numbers: dict[str, list[str]] = {}
     for number, value in enumerate(values, start=1):
         numbers.setdefault(value, []).append(str(number))

@@ -1,4 +1,4 @@
-"""Scores a run on all metrics, and stores the scores in the run folder as `scores.json`.
+"""The scores of a run on all metrics, stored in the run folder as `scores.json`.
 
 The same run, options and earlier file give the same bytes, whatever the order of samples.
 
@@ -64,8 +64,7 @@ def _score_memory(run: RunResults) -> Iterator[Score]:
 
 
 def _score(metric: Metric, results: Sequence[Result], dialogues: Indices, options: Options) -> Score:
-    """Scores a metric over the results that count for it. dialogues: shape [results], the number of each result's
-    dialogue."""
+    """Scores a metric over the results that count for it. dialogues: the number of each result's dialogue."""
     mask = metric.mask(results)
     kept = list(compress(results, mask))
     score = Score(

@@ -18,8 +18,8 @@ DETECTABLE = 1.959964 + 0.841621  # in standard errors: the normal quantiles of 
 
 
 def newcombe(both: float, first_only: float, second_only: float, neither: float) -> tuple[float, float]:
-    """The 95 % interval (-1 to 1) of the second share minus the first (Newcombe, Statistics in Medicine 1998, 17:2635,
-    method 10), from the number of pairs that both, only the first, only the second, and neither have right."""
+    """Returns the 95 % interval (-1 to 1) of the second share minus the first (Newcombe, Statistics in Medicine 1998,
+    17:2635, method 10), from the number of pairs that both, only the first, only the second, and neither have right."""
     n = both + first_only + second_only + neither
     first, second = (both + first_only) / n, (both + second_only) / n
     (low, high), (low_second, high_second) = wilson(first, n), wilson(second, n)
@@ -38,15 +38,15 @@ def newcombe(both: float, first_only: float, second_only: float, neither: float)
 
 
 def mcnemar(b: int, c: int) -> float:
-    """The p of McNemar's exact test (Psychometrika 1947): two-sided binomial, 1 if no pair differs. b: the pairs that
-    only the first has right; c: those that only the second has right."""
+    """Returns the p of McNemar's exact test (Psychometrika 1947): two-sided binomial, 1 if no pair differs. b: the
+    pairs that only the first has right; c: those that only the second has right."""
     from scipy.stats import binomtest
 
     return float(binomtest(b, b + c).pvalue) if b + c else 1.0
 
 
 def smallest_shift(n: int, discordance: float) -> float | None:
-    """The smallest difference of two shares (0 to 1) that McNemar's exact test detects with 80 % power at the 5 %
+    """Finds the smallest difference of two shares (0 to 1) that McNemar's exact test detects with 80 % power at the 5 %
     level in `n` pairs; None if it detects none, as with fewer than six pairs. discordance: the share of the pairs that
     differ (0 to 1). A larger difference makes more pairs differ."""
     from scipy.optimize import brentq
@@ -56,7 +56,7 @@ def smallest_shift(n: int, discordance: float) -> float | None:
     rejected = binom.ppf(LEVEL / 2, differing, 0.5) - 1  # the largest count of the rarer kind that rejects
 
     def compute_shortfall(shift: float) -> float:
-        """The wanted power minus the power of the test, over all numbers of differing pairs."""
+        """Computes the wanted power minus the power of the test, over all numbers of differing pairs."""
         share = max(discordance, shift)
         rarer = (1 - shift / share) / 2 if share else 0.5
         return POWER - float(np.sum(binom.pmf(differing, n, share) * binom.cdf(rejected, differing, rarer)))

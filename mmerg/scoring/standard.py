@@ -58,7 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
 
 
 def read_options(given: argparse.Namespace) -> Options:
-    """Reads the options from the arguments of a command."""
     values = vars(given) | {"bert": given.bert_model if given.bert else None}
     chosen = {field.name: values[field.name] for field in fields(Options) if field.name in values}
     lists = {name: tuple(value) for name, value in chosen.items() if isinstance(value, list)}
