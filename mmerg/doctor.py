@@ -98,7 +98,7 @@ def _auditor(settings: DoctorRunSettings, path: str, engine: Engine) -> Finding:
 
 
 def _run(probe: Callable[[], Finding]) -> Finding:
-    """The finding of a probe. Raises CallError if the server cannot load the model, as every other call would."""
+    """Returns the finding of a probe. Raises CallError if the server cannot load the model, as any other call would."""
     try:
         return probe()
     except CallError as error:
@@ -136,7 +136,7 @@ def _contamination(settings: Settings, backend: Backend) -> Finding:
 
 
 def _image_size(settings: Settings) -> tuple[int, int]:
-    """The width and height of an image as a run sends it, from a clip of 4:3 that is large enough."""
+    """Returns the width and height of an image as a run sends it, from a clip of 4:3 that is large enough."""
     width = settings.frames.long_side if isinstance(settings, DoctorRunSettings) else settings.backbone.image_side
     width *= 2 if settings.backbone.max_images == 1 else 1  # a grid of frames
     return width, width * 3 // 4

@@ -128,7 +128,6 @@ def group_by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
 
 
 def preview(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
-    """Returns the first names, and how many more there are."""
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """The run folders, and the arguments for Hydra, which start with an option or with a key=value that is no
-    folder."""
+    """Splits arguments into run folders and those for Hydra, from the first option or key=value that is no folder."""
 
     def is_run(argument: str) -> bool:
         is_folder = os.path.isdir(argument)  # noqa: PTH112  (Path's raises for a name as long as a setting may be)

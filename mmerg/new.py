@@ -62,7 +62,7 @@ def _check_name(kind: str, name: str, model: str) -> None:
 
 
 def render_example(kind: str, name: str, model: str = MODEL) -> dict[str, str]:
-    """The files of an example by path, with NAME and MODEL filled in."""
+    """Returns the files of an example by path, with NAME and MODEL filled in."""
     root = EXAMPLES / kind
     files = [file for file in sorted(root.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
     texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
@@ -72,8 +72,7 @@ def render_example(kind: str, name: str, model: str = MODEL) -> dict[str, str]:
 
 
 def render_extension(base: str, name: str) -> dict[str, str]:
-    """The files of a system that extends `base`, with the prompts of its agents. Raises ConfigError if there is no such
-    system."""
+    """Returns the files of a system that extends `base`, with its prompts. Raises ConfigError without such a system."""
     from mmerg.settings.compose import compose
 
     if base not in list_options("system"):

@@ -71,7 +71,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
 
 
 def _draw(runs: Sequence[RunData], only: Sequence[str]) -> Iterator[tuple[str, Drawn]]:
-    """Each figure by its name. With several runs, the name of a figure of one run ends with the run's."""
+    """Yields each figure by its name. With several runs, the name of a figure of one run ends with the run's."""
     for name in only:
         if name == "scores":
             yield name, (draw_scores(runs), describe_unscored(runs))

@@ -17,7 +17,7 @@ from mmerg.reporting.write import write_report
 
 
 def choose_folder(paths: Sequence[Path]) -> Path:
-    """The default folder of a report. Each sequence of runs has its own, since the first run is the baseline."""
+    """Returns the default folder of a report. Each sequence of runs has its own, as the first run is the baseline."""
     first, *others = paths
     if not others:
         return first / "report"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def job(settings: RunSettings) -> Iterator[RunOutcome]:
-    """Makes the run, or one per repeat."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
     from mmerg.experiment.program import ROWS  # those of this process: launchers copy this module's globals to others
 

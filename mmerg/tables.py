@@ -55,7 +55,7 @@ def _belongs_to(run: TableRun, paper: PaperTable, datasets: set[str]) -> bool:
 
 
 def _scored(folder: Path, datasets: set[str]) -> tuple[list[TableRun], list[str]]:
-    """The scored runs of these datasets in a folder, and why others are skipped."""
+    """Returns the scored runs of these datasets in a folder, and why others are skipped."""
     runs, skipped = [], []
     files = sorted(folder.glob(f"*/{MANIFEST}"), reverse=True)
     for path in sorted({file.parent.resolve(): file.parent for file in files}.values()):  # a link is the run itself

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def job(settings: TrainSettings) -> int:
-    """Trains and writes the model."""
     if find_spec("sklearn") is None:
         raise ConfigError("scikit-learn is not installed", where="mmerg train", hint="pip install 'mmerg[hef]'")
     from mmerg.corpora.reading import read_corpus  # only once there is something to train: --help stays quick

@@ -30,10 +30,10 @@ EXAMPLE = '[("Ana", "I got the job!")]'  # turns, for the hints of errors
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a system. result: as in the results of a run. trace: the inputs and outputs of the agents."""
+    """The reply of a system."""
 
-    result: Result
-    trace: SampleTrace
+    result: Result  # as in the results of a run
+    trace: SampleTrace  # the inputs and outputs of the agents
 
     @property
     def text(self) -> str:
@@ -127,7 +127,7 @@ class Agent:
         return Reply(result, trace)
 
     async def arespond(self, turns: Turns, speaker: str = "", frames: Files = (), *, seed: int | None = None) -> Reply:
-        """Like `respond`, for asyncio: it runs in a thread."""
+        """Does what `respond` does, for asyncio: it runs in a thread."""
         return await asyncio.to_thread(self.respond, turns, speaker, frames, seed=seed)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Turns settings from Python into overrides of a command line.
+"""Settings from Python as overrides of a command line.
 
 to_overrides(("dataset=demo",), {"limit": 2, "name": "my run"})    # ["dataset=demo", "limit=2", "name='my run'"]
 """
@@ -34,7 +34,6 @@ def compose_settings(
 
 
 def to_overrides(overrides: Iterable[str], settings: Mapping[str, object]) -> list[str]:
-    """Returns the overrides, followed by one override for each setting."""
     return [*map(prepare_override, overrides), *(f"{key}={_format_value(value)}" for key, value in settings.items())]
 
 

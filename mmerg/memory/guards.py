@@ -21,14 +21,13 @@ NEARLY_EQUAL = 80.0  # percent of the letters of the shorter text that a part of
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search of the memory for a sample. text: the key text (see `build_key`). emotion: the forecast. Only guards use
-    `history`, the texts of the dialogue's last turns even if no prompt shows them, and `reply`, the hidden reply."""
+    """A search of the memory for a sample."""
 
     origin: Origin
-    text: str
-    history: str
-    emotion: str | None = None
-    reply: str | None = None
+    text: str  # the key text (see `build_key`)
+    history: str  # the texts of the dialogue's last turns even if no prompt shows them; only for guards
+    emotion: str | None = None  # the forecast
+    reply: str | None = None  # the hidden reply; only for guards
 
 
 def find_guard(entry: Entry, query: Query, settings: MemorySettings, compare_histories: Callable[[], float]) -> str:

@@ -27,8 +27,6 @@ CACHE_SIZE = 4096  # vectors of the latest texts: 6 MiB at 384 dimensions
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A search result."""
-
     entry: Entry
     similarity: float  # the cosine of its key text and the query's
     guard: str = ""  # the guard that excluded it

@@ -41,8 +41,8 @@ class _EmbeddingBackend:
 
 
 class Ollama:
-    """An embedder on Ollama. connect: connects to a host by its address. wait: seconds between two attempts. Raises
-    ConfigError if `hosts` is empty."""
+    """An embedder on Ollama. Raises ConfigError if `hosts` is empty. connect: connects to a host by its address. wait:
+    seconds between two attempts."""
 
     def __init__(self, model: str, hosts: Sequence[str], connect: Callable[[str], Server], wait: float = 1.0) -> None:
         if not hosts:

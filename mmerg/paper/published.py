@@ -18,26 +18,25 @@ _FILES = ("merg", "trace", "hef")  # each with several tables
 
 
 class Published(Record):
-    """A row as printed. scores: by column; None if the paper gives no score. n: the number of samples, if the digits of
-    the scores reveal it."""
+    """A row as printed."""
 
     name: str
-    scores: tuple[float | None, ...]
-    n: int | None = None
+    scores: tuple[float | None, ...]  # by column; None if the paper gives no score
+    n: int | None = None  # the number of samples, if the digits of the scores reveal it
 
 
 class PaperTable(Record):
-    """A table of a paper, for one dataset. notes: what the paper does not state, and what is inferred."""
+    """A table of a paper, for one dataset."""
 
     source: str
     title: str
     dataset: str
     columns: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what the paper does not state, and what is inferred
     rows: tuple[Published, ...]
 
     def printed(self, row: Published) -> dict[str, float]:
-        """The scores of a row by column, without those that the paper does not give."""
+        """Returns the scores of a row by column, without those that the paper does not give."""
         scores = zip(self.columns, row.scores, strict=True)
         return {column: score for column, score in scores if score is not None}
 

@@ -41,24 +41,23 @@ HEADINGS = {  # of columns, as papers print them
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of the paper, of a run, or of a mean over seeds. scores: by column. run: the name of the run's folder."""
+    """A row of the paper, of a run, or of a mean over seeds."""
 
     name: str
     by: Literal["paper", "ours", "seeds"]
-    scores: Mapping[str, Score]
-    run: str = ""
+    scores: Mapping[str, Score]  # by column
+    run: str = ""  # the name of the run's folder
     note: str = ""
 
 
 @dataclass(frozen=True)
 class RunTable:
-    """A paper's table with runs. notes: on the paper, the runs and the metrics. unequal: the inputs that only some of
-    the runs have; "" if all have the same."""
+    """A paper's table with runs."""
 
     paper: PaperTable
     rows: tuple[TableRow, ...]
-    notes: tuple[str, ...]
-    unequal: str = ""
+    notes: tuple[str, ...]  # on the paper, the runs and the metrics
+    unequal: str = ""  # the inputs that only some of the runs have; "" if all have the same
 
 
 def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
@@ -81,7 +80,7 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
 
 
 def _make_paper_row(paper: PaperTable, row: Published) -> TableRow:
-    """A row of the paper. Its accuracy has Wilson's interval if n is known."""
+    """Makes a row of the paper. Its accuracy has Wilson's interval if n is known."""
     scores = {column: Score(name=column, value=value, n=row.n or 0) for column, value in paper.printed(row).items()}
     if row.n and "acc" in scores:
         value = scores["acc"].value or 0.0

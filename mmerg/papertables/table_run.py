@@ -1,4 +1,4 @@
-"""Reads a run for a paper's table, with its scores and ratings.
+"""A run in a paper's table, with its scores and ratings.
 
 run = read_table_run(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
 run.score("acc")
@@ -29,8 +29,7 @@ class TableRun(RunRef):
         return f"{name} ({self.run})" if (name := self.manifest.custom_name) else self.run
 
     def score(self, column: str) -> Score | None:
-        """The score of a column: from `scores.json`, or else a rating by people, or else by a judge, if there is only
-        one."""
+        """Returns a column's score: from `scores.json`, or else by people, or else by a judge, if there is only one."""
         if column in self.scores.scores:
             return self.scores.scores[column]
         ratings = [rated.scores[column] for rated in self.people.values() if column in rated.scores]
@@ -39,7 +38,7 @@ class TableRun(RunRef):
         return ratings[0] if len(ratings) == 1 else None
 
     def find_judgements(self, columns: Collection[str]) -> list[Judgement]:
-        """The judgements that rate any of these aspects."""
+        """Finds the judgements that rate any of these aspects."""
         return [judge for judge in self.judges.values() if judge.scores.keys() & set(columns)]
 
 
@@ -52,8 +51,7 @@ def read_table_run(path: Path) -> TableRun:
 
 
 def select_judge(runs: Sequence[TableRun], judge: str) -> list[TableRun]:
-    """Keeps only the ratings by `judge`, a backbone or backbone@rubric. Raises ConfigError if it judged none of the
-    runs."""
+    """Keeps only ratings by `judge`, a backbone or backbone@rubric. Raises ConfigError if it judged no run."""
     names = {name: rated.judge for run in runs for name, rated in run.judges.items()}
     names |= {name: rated.judge for run in runs for name, rated in run.people.items()}
     if judge not in (*names, *names.values()):
@@ -71,5 +69,5 @@ def select_judge(runs: Sequence[TableRun], judge: str) -> list[TableRun]:
 
 
 def get_dataset(manifest: Manifest | JudgingManifest) -> str | None:
-    """The dataset of a run; None for a judging, which has none."""
+    """Returns the dataset of a run; None for a judging, which has none."""
     return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None

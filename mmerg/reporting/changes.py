@@ -33,20 +33,18 @@ class OutputLine(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The current text."""
         return "".join(span.text for span in self.spans if span.kind != "del")
 
 
 class OutputField(NamedTuple):
-    """A field of an output. name: "" if the output is one text. many: True for a list or mapping."""
+    """A field of an output."""
 
-    name: str
+    name: str  # "" if the output is one text
     lines: tuple[OutputLine, ...]
-    many: bool = False
+    many: bool = False  # True for a list or mapping
 
     @property
     def text(self) -> str:
-        """The current text."""
         return "".join(line.text for line in self.lines)
 
     @property
@@ -107,7 +105,6 @@ def _compare(old: Sequence[OutputLine], new: Sequence[OutputLine]) -> Iterator[O
 
 
 def as_unchanged(text: str) -> tuple[Span, ...]:
-    """Returns a text as spans without changes."""
     return (Span("same", text),) if text else ()
 
 

@@ -26,7 +26,7 @@ MARKER = ".mmerg-report"
 @contextmanager
 def report_folder(path: Path) -> Iterator[ReportFolder]:
     """Puts a report at `path` if the block succeeds. Raises RunError if a file cannot be written, or if the folder
-    holds files that do not belong to a report."""
+    holds files of no report."""
     place = path.resolve()
     with wrap_os_errors(path):
         make_private_folder(place.parent)

@@ -32,8 +32,8 @@ def classify_outcome(result: Result) -> Outcome:
 
 
 def list_outcomes(present: Collection[Outcome]) -> dict[Outcome, str]:
-    """Returns the outcomes that a page counts, with their titles. They are those present, and failures. A page with
-    runs of mmerg also has the outcomes of passes."""
+    """Returns the outcomes that a page counts, with their titles: those present, failures and, with runs of mmerg,
+    those of passes."""
     imported = "replied" in present and set(present) <= {"replied", "failed"}
     shown = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *present}
     return {name: title for name, title in OUTCOMES.items() if name in shown}

@@ -1,4 +1,4 @@
-"""Renders templates as pages and escapes everything that comes from data.
+"""Templates that become pages, with everything that comes from data escaped.
 
 Text that could mislead a reader, such as control characters, is shown as visible escapes. File names are safe on any
 file system.
@@ -97,12 +97,10 @@ def indent_json(text: str) -> str:
 
 
 def count_noun(count: int, singular: str, plural: str = "") -> str:
-    """Returns a count with its noun: 1 sample, 2 samples. plural: for an irregular noun."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def format_sampling(settings: Mapping[str, float | Sequence[str]]) -> str:
-    """Formats the sampling settings of a call."""
     values = {
         name: value if isinstance(value, int | float) else json.dumps(" ".join(value))
         for name, value in settings.items()

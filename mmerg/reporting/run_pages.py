@@ -37,26 +37,18 @@ TEXTS = {"LOOP_ENDS": LOOP_ENDS, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED":
 
 
 class SampleRow(NamedTuple):
-    """A row of the table of samples. label_change: see `classify_label_change`. blamed: the agents that audits blame.
-    rejected: True if a completion was rejected."""
+    """A row of the table of samples."""
 
     result: Result
-    label_change: str
-    blamed: tuple[str, ...]
-    rejected: bool
+    label_change: str  # see `classify_label_change`
+    blamed: tuple[str, ...]  # the agents that audits blame
+    rejected: bool  # True if a completion was rejected
 
 
 class RunPages(RunData):
-    """A run and the counts of its overview.
-
-    Attributes:
-        rejected: rejected completions by stage and reason.
-        forms: samples by how keyframes were shown.
-        problems: history turns without frames, by reason.
-    """
+    """A run and the counts of its overview. Raises RunError if the folder in `path` is not a run of this version."""
 
     def __init__(self, path: Path) -> None:
-        """Reads the run in `path`. Raises RunError if the folder is not a run of this version."""
         ref = RunRef(path, read_manifest(path))
         super().__init__(ref, *label_runs([ref]))
         self.name, self.manifest = ref.run, ref.manifest
@@ -81,9 +73,9 @@ class RunPages(RunData):
         self.first_session = self.manifest.sessions[0] if self.manifest.sessions else Session()
         self.rows: list[SampleRow] = []
         self.verdicts: list[Verdict] = []
-        self.forms: Counter[str] = Counter()
-        self.problems: Counter[str] = Counter()
-        self.rejected: Counter[tuple[str, str]] = Counter()
+        self.forms: Counter[str] = Counter()  # how keyframes were shown
+        self.problems: Counter[str] = Counter()  # why history turns have no frames
+        self.rejected: Counter[tuple[str, str]] = Counter()  # by stage and reason
 
     def write(self, folder: ReportFolder, prefix: str, others: Mapping[str, RunPages]) -> None:
         """Writes the pages below `prefix`, "" for the top of the report. others: the other runs, by their prefix."""

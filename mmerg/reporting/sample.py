@@ -24,20 +24,14 @@ FORMS = {  # sentences without their full stop
 
 
 class Agents:
-    """The agents of a run by its settings, without those that an ablation removes.
-
-    Attributes:
-        titles: the title of each stage's output, by the stage's name, in order.
-        auditor: the auditor's name; "" for a system without one.
-        emotion: the symbol of the output with the forecast label, then the field.
-    """
+    """The agents of a run by its settings, without those that an ablation removes."""
 
     def __init__(self, manifest: BaseManifest) -> None:
         system, auditor = manifest.setting("system", {}), manifest.setting("system.auditor", {})
         without, stages = set(system.get("without") or ()), system.get("stages") or {}
         self.titles = {name: _get_title(stage) for name, stage in stages.items() if name not in without}
         self.auditor = "" if auditor.get("name") in without else str(auditor.get("name") or "")
-        self.emotion = str(manifest.setting("system.result.emotion", "")).split(".")
+        self.emotion = str(manifest.setting("system.result.emotion", "")).split(".")  # symbol, and field if any
 
 
 def _get_title(stage: Any) -> str:
@@ -56,28 +50,18 @@ class Cell(NamedTuple):
 
 
 class SamplePage:
-    """The content of a sample's page.
-
-    Attributes:
-        has_frame: returns True if the run's folder has the frame with a hash.
-        form: how keyframes were shown to the model, a key of FORMS.
-        problems: why turns have no frames, by turn.
-        passes: the passes that started, or an empty one.
-        order: the stages as in the settings, then any others of the events.
-        blamed: the agents that audits blame.
-        audited: the passes in which the auditor ran.
-    """
+    """The content of a sample's page. has_frame: returns True if the run's folder has the frame with a hash."""
 
     def __init__(self, trace: SampleTrace, agents: Agents, has_frame: Callable[[str], bool] = lambda _: True) -> None:
         self.trace, self.agents, self.has_frame = trace, agents, has_frame
         self.history = trace.started.history if trace.started else ()
-        self.form = trace.frames.form if trace.frames else "none"
+        self.form = trace.frames.form if trace.frames else "none"  # a key of FORMS
         turns = trace.frames.turns if trace.frames else ()
-        self.problems = {turn.turn: turn.problem for turn in turns if turn.problem}
+        self.problems = {turn.turn: turn.problem for turn in turns if turn.problem}  # why turns have no frames
         self.keyframes = trace.keyframes
-        self.passes = list(trace.passes.values()) or [Pass(0)]
+        self.passes = list(trace.passes.values()) or [Pass(0)]  # that started
         stages = (stage for sample_pass in self.passes for stage in sample_pass.steps)
-        self.order = list(dict.fromkeys([*agents.titles, *stages]))
+        self.order = list(dict.fromkeys([*agents.titles, *stages]))  # as in the settings, then others of the events
         faults = [sample_pass.audited.fault for sample_pass in self.passes if sample_pass.audited]
         self.blamed = tuple(dict.fromkeys(filter(None, faults)))
         auditor = agents.auditor
@@ -93,7 +77,6 @@ class SamplePage:
 
     @property
     def first_label(self) -> str | None:
-        """The label that the first pass forecast."""
         symbol, *field = self.agents.emotion
         event = self.passes[0].outputs.get(symbol)
         if not event or not field or not isinstance(event.output, Mapping):

@@ -1,4 +1,4 @@
-"""Compares a run with a run of the simplest system, one_pass_calibrated, on the same samples."""
+"""Comparison of a run with a run of the simplest system, one_pass_calibrated, on the same samples."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,12 +19,10 @@ DRAWS = 2000  # random permutations of a paired test
 
 
 def compare_with_simple(path: Path, manifest: Manifest, results: Mapping[str, Result]) -> dict[str, object]:
-    """Compares the run in `path` with the latest run of SIMPLE beside it, by the same model on the same corpus.
-
-    A calibrated run has precedence. Returns the name of the other run, the number of common samples, the accuracy of
-    both runs in percent with p as in `mmerg compare`, and calls and tokens per sample. Returns {} if there is no such
-    run, or if this run is one itself.
-    """
+    """Compares the run in `path` with the latest run of SIMPLE beside it, by the same model on the same corpus; a
+    calibrated run has precedence. Returns the name of the other run, the number of common samples, the accuracy of both
+    runs in percent with p as in `mmerg compare`, and calls and tokens per sample. Returns {} if there is no such run,
+    or if this run is one itself."""
     latest: dict[bool, tuple[Path, Mapping[str, Result]]] = {}
     for folder in list_runs(path.resolve().parent):
         with suppress(RunError):  # of another version, of a judge, or changed since

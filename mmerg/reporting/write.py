@@ -1,4 +1,4 @@
-"""Writes a report of one run, or of several side by side.
+"""The report of one run, or of several side by side.
 
 write_report([Path("runs/demo-merg-…")], Path("report"))
 """
@@ -22,7 +22,7 @@ from mmerg.scoring.standard import Options
 
 def write_report(paths: Sequence[Path], out: Path) -> Path:
     """Writes a report, and returns the path of its first page. Raises RunError if a run cannot be read, if two runs
-    have one name, or if `out` cannot be written or holds files that do not belong to a report."""
+    have one name, or if `out` cannot be written or holds files of no report."""
     read_run_refs(paths)
     several = len(paths) > 1
     by_prefix = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}

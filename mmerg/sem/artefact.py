@@ -1,5 +1,4 @@
-"""A trained small empathetic model. It is a JSON file of words and numbers: loading it runs no code from the file, and
-needs no scikit-learn."""
+"""A trained small empathetic model: JSON of words and numbers. Loading it runs no code, and needs no scikit-learn."""
 
 import hashlib
 import json
@@ -29,25 +28,24 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 class SplitData(Record):
-    """A split of a corpus. digest: SHA-256 (hex) of the histories, and of the labels if they were used."""
+    """A split of a corpus."""
 
     corpus: str
     split: str
     samples: int
-    digest: str
+    digest: str  # SHA-256 (hex) of the histories, and of the labels if they were used
 
 
 class Causes(Record):
-    """The set S: the k1 most salient words of each history in the split `over`. high: the words whose intensity and IDF
-    are both above the means over S; None without a lexicon. lexicon: SHA-256 (hex) of its file."""
+    """The set S: the k1 most salient words of each history in the split `over`."""
 
     over: SplitData
     k1: int
     words: tuple[str, ...]
-    high: tuple[str, ...] | None = None
+    high: tuple[str, ...] | None = None  # with intensity and IDF above the means over S; None without a lexicon
     mean_idf: float
     mean_intensity: float | None = None
-    lexicon: str | None = None
+    lexicon: str | None = None  # SHA-256 (hex) of its file
 
 
 class Sem(Record):
@@ -86,7 +84,7 @@ class Sem(Record):
 
     @cached_property
     def _ngrams(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """The sorted digests of all n-grams, and the index of the conversation that each digest belongs to."""
+        """The sorted digests of all n-grams, and the index of each one's conversation."""
         digests = np.frombuffer(bytes.fromhex("".join(self.conversations)), ">u4")
         counts = [len(joined) // DIGITS for joined in self.conversations]
         indices = np.repeat(np.arange(len(counts)), counts)
@@ -113,9 +111,9 @@ class Sem(Record):
         return {self.labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}
 
     def was_fitted_to(self, texts: Sequence[str]) -> bool:
-        """Returns whether the turns of a sample are nearly a copy of a training or validation conversation.
+        """Returns True if the turns of a sample are nearly a copy of a training or validation conversation.
 
-        They are if one conversation contains a share `COPIED_SHARE` of their n-grams (containment, Broder, 1997). A
+        That is so if one conversation contains a share `COPIED_SHARE` of their n-grams (containment, Broder, 1997). A
         sample of few words is a copy if a conversation contains all of it and no turn is short, or if it is the whole
         conversation and not all turns are short.
         """

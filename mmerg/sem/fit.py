@@ -1,4 +1,4 @@
-"""Fits scikit-learn's models to labelled histories. The same data always give the same model."""
+"""scikit-learn's models, fitted to labelled histories. The same data always give the same model."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,6 @@ History = Sequence[str]  # the texts of the turns before the reply
 
 
 def build_vectorizer(**settings: Any) -> "TfidfVectorizer":
-    """Builds a vectorizer that computes the tf-idf of histories."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     return TfidfVectorizer(analyzer=split_history, **settings)

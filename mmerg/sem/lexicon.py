@@ -1,4 +1,4 @@
-"""Reads the emotional intensity of words from NRC-VAD (Mohammad, 2018), a file that the user provides.
+"""The emotional intensity of words from NRC-VAD (Mohammad, 2018), a file that the user provides.
 
 word    valence arousal dominance
 abduction       0.062   0.99    0.673
@@ -19,15 +19,14 @@ HINT = "use NRC-VAD as published: each line has a word, valence, arousal and dom
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The intensity of words; a missing word has 0 (KEMP, AAAI 2022). digest: SHA-256 (hex) of the file."""
+    """The intensity of words; a missing word has 0 (KEMP, AAAI 2022)."""
 
     intensity: Mapping[str, float]
-    digest: str
+    digest: str  # SHA-256 (hex) of the file
 
 
 def read_lexicon(path: Path) -> Lexicon:
-    """Reads a lexicon of version 1, with values in [0, 1], or of version 2, with values in [-1, 1]. Raises ConfigError,
-    which names the line, for any other file."""
+    """Reads a lexicon of version 1, with values in [0, 1], or 2, in [-1, 1]. Raises ConfigError, with the line."""
     try:
         data = path.read_bytes()
         lines = data.decode("utf-8-sig").splitlines()

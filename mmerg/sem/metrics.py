@@ -1,4 +1,4 @@
-"""Computes the accuracy among the k most probable labels, and the calibration error."""
+"""The accuracy among the k most probable labels, and the calibration error."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,14 +14,11 @@ TOP_KS = (1, 3, 10, 20)  # as in the paper
 def evaluate(
     chances: Sequence[Mapping[str, float]], golds: Sequence[str], dialogues: Sequence[str]
 ) -> dict[str, Score]:
-    """Computes accuracy and calibration.
+    """Computes accuracy and calibration. chances: the labels of each sample with their probabilities, most probable
+    first.
 
     The score topk is the percentage of samples whose label is among the k most probable labels. ece is the expected
     calibration error in percent, over ten bins of the probability of the predicted label (Guo et al., 2017).
-
-    Args:
-        chances: for each sample, the labels with their probabilities, the most probable first.
-        golds, dialogues: the label and the dialogue of each sample.
     """
     ranks = np.array([list(labels).index(gold) for labels, gold in zip(chances, golds, strict=True)])
     confidences = np.array([next(iter(labels.values())) for labels in chances])

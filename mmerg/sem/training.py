@@ -1,4 +1,4 @@
-"""Trains a small empathetic model for the command in `mmerg/train.py`."""
+"""The training of a small empathetic model, for the command in `mmerg/train.py`."""
 
 import os
 from collections import Counter
@@ -22,8 +22,7 @@ from mmerg.storage.files import make_private_folder, wrap_os_errors
 
 
 def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embedder | None) -> int:
-    """Fits, validates and writes the model, and returns 0. read: reads a split by its name. Raises MmergError, and then
-    writes nothing."""
+    """Fits, validates and writes the model. Returns 0. read: reads a split. After a MmergError nothing is written."""
     out, file = console(), Path(settings.out)
     if settings.split == settings.validation:
         what = f"split and validation are both {settings.split}"
@@ -88,7 +87,6 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
 
 
 def _validate(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
-    """Returns the model with its scores on a split."""
     embeddings = [None] * len(split.histories) if vectors is None else list(vectors)
     chances = [sem.predict(history, vector) for history, vector in zip(split.histories, embeddings, strict=True)]
     predictions = [next(iter(labels)) for labels in chances]

@@ -1,4 +1,4 @@
-"""Turns a history into words, and into a text for an embedder."""
+"""A history as words, and as a text for an embedder."""
 
 from collections.abc import Sequence
 

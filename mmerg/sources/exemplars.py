@@ -84,7 +84,6 @@ class Exemplars:
         return [f"memory: {what}: it was trained on another language; {hint}"]
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
-        """Returns the exemplars for a sample."""
         nearest = self.memory.nearest(self.query(sample, forecast), self.settings)
         excluded = (
             Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
@@ -112,7 +111,6 @@ class Exemplars:
         getattr(self.embedder, "close", lambda: None)()
 
     def section(self) -> dict[str, object]:
-        """Returns the manifest's section on the memory."""
         return {
             "corpus": {"name": self.source.name, "split": self.source.split},
             "entries": len(self.memory.entries),
@@ -151,11 +149,9 @@ class FromMemory:
         cache: Path,
         opened: Opened,
     ) -> Exemplars | None:
-        """Returns the source, or None if the settings ask for no exemplars.
-
-        symbol: the input that the source supplies. remembered: reads the corpus of exemplars. Raises ConfigError if the
-        settings do not fit each other, the system or the evaluated corpus.
-        """
+        """Returns the source for the input `symbol`; None if the settings ask for no exemplars. remembered: reads the
+        corpus of exemplars. Raises ConfigError if the settings do not fit each other, the system or the evaluated
+        corpus."""
         if not self.settings.top_k:
             return None
         if symbol == "M":

@@ -11,7 +11,7 @@ from mmerg.engine.state import State
 
 
 class Situation:
-    """Supplies the situation of the dialogue if the corpus has it."""
+    """The situation of the dialogue, if the corpus has it."""
 
     digest = "1"
 

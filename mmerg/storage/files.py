@@ -1,4 +1,4 @@
-"""Writes files atomically, and finds the files that settings name.
+"""Atomic writes of files, and the search for files that settings name.
 
 A file is written under a random name in its folder and renamed once it is complete, so that no reader sees half a file
 and two writers do not collide. Files and folders are private (modes 0600 and 0700), because frames show faces.
@@ -106,8 +106,7 @@ def compute_sha256(path: Path) -> str:
 
 
 def locate(reference: str, hint: str) -> Path:
-    """Finds the file at a path or at "package:NAME/FILE", without importing the package. Raises ConfigError, with
-    `hint`, if there is no such file."""
+    """Finds a file by its path or "package:NAME/FILE", without an import. Raises ConfigError, with `hint`, if none."""
     path = _resolve(reference, hint)
     if not path.is_file():
         raise ConfigError("there is no such file", where=str(path), hint=hint)
@@ -115,8 +114,7 @@ def locate(reference: str, hint: str) -> Path:
 
 
 def locate_folder(reference: str, where: str) -> Path:
-    """Finds the folder at a path or at "package:NAME/FOLDER". Raises ConfigError if there is no such folder. where: the
-    setting that names it."""
+    """Finds a folder by its path or "package:NAME/FOLDER". Raises ConfigError if missing. where: the setting for it."""
     path = _resolve(reference, "a path")
     if not path.is_dir():
         raise ConfigError(f"there is no folder {reference}", where=f"{where}, {path.absolute()}")

@@ -1,4 +1,4 @@
-"""Finds JSON objects in a model's text."""
+"""JSON objects in a model's text."""
 
 import json
 from collections.abc import Iterator

@@ -19,13 +19,11 @@ RecordType = TypeVar("RecordType", bound=Record)
 
 
 def write_record(path: Path, record: Record, *, durable: bool = False) -> None:
-    """Writes a record in one step. With `durable`, waits until it is on the disk. Raises RunError if it cannot be
-    written."""
+    """Writes a record in one step; with `durable`, waits until it is on the disk. Raises RunError if this fails."""
     write_atomically(path, to_json(record), durable=durable)
 
 
 def to_json(record: Record) -> str:
-    """Returns the record as JSON text for a file."""
     return json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 

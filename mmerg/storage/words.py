@@ -1,4 +1,4 @@
-"""Splits a text in any language into words, for leak guards, counts and features.
+"""The words of a text in any language, for leak guards, counts and features.
 
 split_words("I’m FINE. 我很好")    # ["i'm", "fine", "我", "很", "好"]
 """
@@ -63,7 +63,7 @@ def normalize_words(text: str) -> str:
 
 
 def is_distinctive(text: str) -> bool:
-    """Returns whether a text is too long to occur twice by chance, unlike "Yeah.": it has 5 words, or 20 letters (for
+    """Returns True if a text is too long to occur twice by chance, unlike "Yeah.": it has 5 words, or 20 letters (for
     languages with long words). A Korean syllable counts as its letters."""
     letters = unicodedata.normalize("NFD", normalize_words(text))
     return len(split_bare_words(text)) >= ENOUGH_WORDS or len(letters) >= ENOUGH_LETTERS

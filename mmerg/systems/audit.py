@@ -115,12 +115,11 @@ class Audit(Record):
 
 @cache
 def make_audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
-    """Returns the class of an auditor's output, which has a `Finding` for each stage."""
+    """Makes the class of an auditor's output, which has a `Finding` for each stage."""
     fields: dict[str, tuple[type[Finding], object]] = dict.fromkeys(stages, (Finding, ...))
     model: type[BaseModel] = create_model("AuditReply", __base__=Record, **fields)  # type: ignore[call-overload]
     return model
 
 
 def to_audit(reply: BaseModel) -> Audit:
-    """Returns an auditor's validated output as an `Audit`."""
     return Audit(findings={name: Verdict.model_validate(dict(finding)) for name, finding in reply})

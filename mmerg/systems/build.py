@@ -1,4 +1,4 @@
-"""Builds a system from its settings: applies ablations, imports classes, finds prompts, and checks that all parts fit.
+"""A system, built from its settings: with ablations, imported classes and prompts, and a check that all parts fit.
 
 The ablations are those of MERG (arXiv 2604.18988): without one of MPA, CAEF, PSP and GRA; and the independent
 organisation, in which no stage sees the output of another. An auditor always sees what it audits.

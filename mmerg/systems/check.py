@@ -1,4 +1,4 @@
-"""Checks that the parts of a system fit together: loop, auditor, inputs, vocabularies and results."""
+"""The check that the parts of a system fit together: loop, auditor, inputs, vocabularies and results."""
 
 from collections.abc import Collection
 
@@ -22,7 +22,6 @@ def check_system(system: System, auditor: AuditorSettings | None, sources: Colle
 
 
 def _check_loop(system: System, settings: AuditorSettings, where: str) -> None:
-    """Checks that the auditor fits the loop."""
     if system.loop in ("single", "candidates"):
         what = f"loop={system.loop} never asks the auditor"
         raise ConfigError(what, where=where, hint="set auditor: null, or loop: audit")
@@ -68,7 +67,6 @@ def find_form_problem(system: System, stage: Stage, form: Form | None) -> tuple[
 
 
 def _check_candidates(system: System, where: str) -> None:
-    """Checks that candidates can be ranked."""
     symbol = system.result_symbol("response")
     if system.loop == "candidates" and not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
         what = "loop=candidates selects the likeliest response, but no stage that gives it has log-probabilities"

@@ -145,7 +145,6 @@ def _contains(turn: str, quote: str) -> bool:
 
 
 def _join_words(text: str) -> str:
-    """Returns the words of a text in lower case, without punctuation, joined by blanks."""
     return " ".join(re.findall(r"\w+", _separate_words(text).casefold()))
 
 

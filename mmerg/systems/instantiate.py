@@ -1,4 +1,4 @@
-"""Imports and instantiates the classes and functions that a config names."""
+"""The classes and functions that a config names, imported and instantiated."""
 
 import importlib.util
 import sys
@@ -15,11 +15,9 @@ from mmerg.settings.kinds import ClassSpec
 
 
 def instantiate(spec: ClassSpec, where: str) -> object:
-    """Makes the object that `spec` describes.
-
-    Arguments may be specs, too. As in Hydra, `_partial_` gives a `functools.partial`. Raises ConfigError if the object
-    cannot be imported or made. An MmergError that its class raises passes through.
-    """
+    """Makes the object that `spec` describes, whose arguments may be specs, too. As in Hydra, `_partial_` gives a
+    `functools.partial`. Raises ConfigError if the object cannot be imported or made. An MmergError that its class
+    raises passes through."""
     return _build(spec.model_dump(by_alias=True), where)
 
 
@@ -51,8 +49,8 @@ def _build(node: object, where: str) -> object:
 
 
 def import_name(dotted: str, where: str, hint: str) -> object:
-    """Imports a name such as `my_stage.Reply` or `folder/my_stage.py:Reply`, and returns its object. Raises ConfigError
-    if the name does not exist, or if its module cannot be imported."""
+    """Imports the object at a name such as `my_stage.Reply` or `folder/my_stage.py:Reply`. Raises ConfigError if the
+    name does not exist, or if its module cannot be imported."""
     file, in_file, name = dotted.rpartition(".py:")
     if not in_file:
         file, _, name = dotted.rpartition(".")

@@ -1,4 +1,4 @@
-"""Parses a completion into a record of its schema class.
+"""The parsing of a completion into a record of its schema class.
 
 Only this validation decides whether a completion is valid, as servers may ignore a schema or parts of it.
 """
@@ -23,10 +23,8 @@ _BETWEEN = re.compile(r"\s|```(?:json)?")  # may stand around JSON
 
 def parse_output(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
     """Returns the record in a model's `text`, and what was removed: words around the JSON object, ends of long texts.
-
     Uses the last valid object, unless the text consists of several different objects. Raises ReplyError
-    (schema_invalid), whose `what` is the complaint for the model.
-    """
+    (schema_invalid), whose `what` is the complaint for the model."""
     node = build_json_schema(cls, bounds).node
 
     def read(part: str, removed: list[str]) -> tuple[Record, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Makes the JSON schema of one call and its outline in the prompt from a schema class.
+"""The JSON schema of one call and its outline in the prompt, made from a schema class.
 
 The server's grammar, the outline and the validation (`mmerg.systems.parsing`) have the same bounds.
 """
@@ -70,14 +70,12 @@ class Schema:
 
 
 def build_json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
-    """Builds the JSON schema of one call: without references, in class order, with wire names and every field
-    required."""
+    """Builds the JSON schema of one call: without references, in class order, with wire names, every field required."""
     return _build(cls, bounds if _has_quotes(cls) else replace(bounds, quotable=()))
 
 
 @cache
 def _has_quotes(cls: type[BaseModel]) -> bool:
-    """Returns True if a field of the class, at any depth, holds a quote."""
     return any("x-quote" in node for node in _nodes(_plain_schema(cls)))
 
 
@@ -101,14 +99,12 @@ def find_vocabularies(cls: type[BaseModel]) -> set[str]:
 
 
 def _nodes(node: Node) -> Iterator[Node]:
-    """Yields a node and all nodes below it."""
     yield node
     for inner in (*get_nodes(node, "properties").values(), get_items(node)):
         yield from _nodes(inner) if inner else ()
 
 
 def _text(node: Node, key: str) -> str:
-    """Returns the text at `key`; "" if there is none."""
     text = node.get(key)
     return text if isinstance(text, str) else ""
 

@@ -107,12 +107,10 @@ class System:
 
     @property
     def checked_stages(self) -> tuple[Stage, ...]:
-        """The stages that the auditor checks."""
         return tuple(stage for stage in self.stages if self.auditor and stage.name in self.auditor.audits)
 
     @property
     def agents(self) -> tuple[Stage, ...]:
-        """The stages, and the auditor if there is one."""
         return (*self.stages, self.auditor) if self.auditor else self.stages
 
     def with_checks(self, checks: Mapping[str, Check]) -> System:
@@ -133,7 +131,6 @@ class System:
         return self.result.get(part, "").partition(".")[0]
 
     def sees(self, symbol: str) -> bool:
-        """Returns True if any agent sees the input."""
         return any(symbol in agent.sees for agent in self.agents)
 
     def forecast_path(self, stage: Stage) -> str:

@@ -67,11 +67,9 @@ def as_written(output: BaseModel | str) -> str:
 
 
 def from_wire(text: str, node: Node) -> str:
-    """Returns a completion's JSON with class names; texts that are not JSON remain unchanged.
-
-    node: the JSON schema with class names. Without a grammar a model may omit all letters, which is valid. Raises
-    ReplyError (schema_invalid) if an object has the same name twice, or if only some of its names have letters.
-    """
+    """Returns a completion's JSON with class names; texts that are not JSON remain unchanged. node: the JSON schema
+    with class names. Without a grammar a model may omit all letters, which is valid. Raises ReplyError (schema_invalid)
+    if an object has the same name twice, or if only some of its names have letters."""
     try:
         value = json.loads(text, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):  # validation reports the problem

@@ -31,13 +31,12 @@ NOT_OF_CALLS = ("kind", "logprobs", "reply", "messages", "answer_schema")  # fie
 
 
 def list_columns(model: type[BaseModel], *excluded: str) -> tuple[str, ...]:
-    """The names of the fields of a class, but for the excluded ones."""
+    """Returns the names of the fields of a class, but for the excluded ones."""
     return tuple(name for name in model.model_fields if name not in excluded)
 
 
 def iterate_rows(ref: RunRef, table: str) -> Iterator[Row]:
-    """Yields the rows of a table, which may have more keys than the table has columns. Raises RunError if a file cannot
-    be read."""
+    """Yields the rows of a table, which may have more keys than it has columns. Raises RunError if reading fails."""
     manifest, corpus = ref.manifest, ref.manifest.corpus
     values = (ref.run, corpus.name, corpus.split, manifest.system, manifest.backbone, manifest.engine.model)
     run_columns = dict(zip(RUN, values, strict=True))
@@ -45,7 +44,7 @@ def iterate_rows(ref: RunRef, table: str) -> Iterator[Row]:
 
 
 def _samples(ref: RunRef) -> Iterator[Row]:
-    """Counts are None if the replies are imported, as they are unknown."""
+    """Yields a row per sample. Counts are None if the replies are imported, as they are unknown."""
     for result in read_results(ref.path).values():
         fields = result.model_dump(exclude=set(NOT_OF_SAMPLES))
         yield {
@@ -144,7 +143,7 @@ def _ratings(ref: RunRef) -> Iterator[Row]:
 
 
 def _verdicts(ref: RunRef) -> Iterator[Row]:
-    """Raises RunError if the folder of a judging is missing."""
+    """Yields a row per verdict. Raises RunError if the folder of a judging is missing."""
     for judgement in (*read_judgements(ref.path).values(), *read_matches(ref)):
         folder = ref.path.resolve().parent / judgement.judging
         if not folder.exists():

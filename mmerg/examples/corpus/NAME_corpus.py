@@ -1,4 +1,4 @@
-"""Reads the corpus NAME from dialogues.csv, which has one turn per line."""
+"""The corpus NAME in dialogues.csv, which has one turn per line."""
 
 import csv
 from dataclasses import dataclass

@@ -20,16 +20,16 @@ from mmerg.errors import ConfigError, RunError
 
 
 class Sweep(NamedTuple):
-    """The state that all jobs of a sweep share. folder: the working directory of the command."""
+    """The state that all jobs of a sweep share."""
 
     context: HydraContext
     function: TaskFunction
     singletons: dict[Any, Any]
-    folder: Path
+    folder: Path  # the working directory of the command
 
 
 class RayLauncher(Launcher):
-    """Runs the jobs of a sweep on Ray. ray: the arguments of ray.init (`init`) and of ray.remote (`remote`)."""
+    """A launcher that runs a sweep's jobs on Ray. ray: the arguments of ray.init (`init`) and ray.remote (`remote`)."""
 
     def __init__(self, ray: DictConfig) -> None:
         self._ray: Any = OmegaConf.to_container(ray, resolve=True)
@@ -38,7 +38,7 @@ class RayLauncher(Launcher):
         self._context, self._function, self._config = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Runs the jobs and returns their results. Raises ConfigError if there is no Ray cluster. Raises RunError, once
+        """Runs the jobs and returns their results. Raises ConfigError if there is no Ray cluster, and RunError, once
         all other jobs have ended, if Ray lost some jobs."""
         setup_globals()
         try:
@@ -69,7 +69,6 @@ class RayLauncher(Launcher):
 
 
 def _run(sweep: Sweep, config: DictConfig) -> JobReturn:
-    """Runs a job in a Ray process."""
     os.chdir(sweep.folder)
     setup_globals()
     Singleton.set_state(sweep.singletons)
