@@ -73,8 +73,7 @@ def draw_correlated(rng: np.random.Generator, count: int, each: int, correlation
 
 
 def draw_forecasts(rng: np.random.Generator, gold: Indices, right: Floats, luck: Floats) -> Indices:
-    """Draws a forecast for each gold label: the same label if `luck` is below its accuracy, else another by MELD's
-    frequencies."""
+    """Draws a forecast per gold label: this label if `luck` is below its accuracy, else one by MELD's frequencies."""
     other = (np.cumsum(SHARES)[:, None] < rng.random(len(gold))).sum(axis=0)
     return np.where(luck < right[gold], gold, np.where(other == gold, (gold + 1) % len(SHARES), other))
 
@@ -144,7 +143,7 @@ def draw_pooled_share(count: int, rng: np.random.Generator) -> Draw:
 
 
 def draw_distinct(count: int, rng: np.random.Generator) -> Draw:
-    """The true value is the mean over 2,000 corpora of this size."""
+    """Draws for Distinct-n, whose true value is the mean over 2,000 corpora of this size."""
     return compute_both("jackknife", _draw_replies(rng, count), np.arange(count), _mean_distinct(count))
 
 
@@ -167,8 +166,8 @@ def _mean_distinct(count: int) -> float:
 
 
 def draw_difference(metric: str, count: int, each: int, rng: np.random.Generator) -> Draw:
-    """The strong forecaster minus the middling one. Each draws its luck from a shared list with probability 0.5, so
-    that both are often right or wrong on the same samples."""
+    """Draws for the strong forecaster minus the middling one. Each draws its luck from a shared list with probability
+    0.5, so that both are often right or wrong on the same samples."""
     gold, shared = draw_gold(rng, count, each), draw_correlated(rng, count, each, 0.3 if each > 1 else 0.0)
     lucks = [np.where(rng.random(len(gold)) < 0.5, shared, rng.random(len(gold))) for _ in range(2)]
     a, b = FORECASTERS["middling"], FORECASTERS["strong"]
@@ -188,7 +187,7 @@ def draw_difference(metric: str, count: int, each: int, rng: np.random.Generator
 
 
 def draw_seeds(seeds: int, rng: np.random.Generator) -> Draw:
-    """Each seed of each side shifts all of its samples; the true difference is 0."""
+    """Draws for several seeds. Each of them shifts all samples of a side; the true difference is 0."""
     shifts = np.repeat(rng.normal(0, 0.15, 2 * seeds), 50)
     value = mean(np.tile(rng.normal(size=50), 2 * seeds) + rng.normal(0, 0.7, 100 * seeds) + shifts)
     dialogues = [str(number % 50) for number in range(50 * seeds)]

@@ -76,16 +76,12 @@ def run_server() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Programs:
-    """Builds the work of a variant for a number of samples.
-
-    Attributes:
-        bodies: the requests that mmerg sends, five per sample.
-    """
+    """The work of a variant for a number of samples."""
 
     folder: Path
     url: str
     root: Path
-    bodies: Sequence[Mapping[str, Any]] = ()
+    bodies: Sequence[Mapping[str, Any]] = ()  # the requests that mmerg sends, five per sample
 
     def mmerg(self, count: int, *more: str) -> Callable[[], None]:
         settings = parse_settings(
@@ -117,7 +113,6 @@ class Programs:
 
 
 def measure_call(program: Callable[[int], Callable[[], None]], count: int) -> Usage:
-    """Measures the milliseconds per call."""
     first, total = measure(program(1)), measure(program(count))
     calls = CALLS * (count - 1)
     return Usage(*(1000 * (longer - shorter) / calls for longer, shorter in zip(total, first, strict=True)))

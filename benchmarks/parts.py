@@ -54,7 +54,7 @@ def measure_process(*arguments: str) -> Usage:
 
 
 def one_call_settings(folder: Path, samples: int) -> tuple[str, ...]:
-    """Settings for a number of samples with one call each and no other work. The caller adds the backend and `runs`."""
+    """Returns settings for samples with one call each and no other work. The caller adds the backend and `runs`."""
     reply_alone = ("system.without=[mpa,caef,psp,gra]", "memory=none", "frames=none", "cache=off")
     return "dataset=folder", f"dataset.root={write_corpus(folder, samples)}", *reply_alone
 

@@ -49,7 +49,6 @@ def measure_coverage(dialogues: int, raters: int, *spread: float) -> float:
 
 
 def start_server(folder: Path, port: int = 0) -> tuple[subprocess.Popen[str], str]:
-    """Starts `mmerg rate serve` and returns its process and address."""
     command = [sys.executable, "-m", "mmerg.rate", "serve", str(folder), f"port={port}"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout

@@ -11,8 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 @contextmanager
 def chromium(*options: str) -> Iterator[Browser]:
-    """Starts Debian's Chromium without a window. Without Chromium, tests are skipped, or fail if
-    MMERG_REQUIRE_BROWSER=1."""
+    """Starts Debian's Chromium without a window. Without it, skips tests, or fails them if MMERG_REQUIRE_BROWSER=1."""
     program = shutil.which("chromium")
     if program is None:
         if os.environ.get("MMERG_REQUIRE_BROWSER") == "1":
@@ -28,6 +27,5 @@ def chromium(*options: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser for all tests of a file."""
     with chromium() as started_browser:
         yield started_browser

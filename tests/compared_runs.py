@@ -1,4 +1,4 @@
-"""Writes runs to compare. A pattern describes a run, with a character per sample.
+"""Runs to compare. A pattern describes a run, with a character per sample.
 
 first, second = write_two_runs(tmp_path)
 other = write_run(tmp_path / "other", make_results("xx.f"))
@@ -30,8 +30,8 @@ def make_results(pattern: str, *, shift: int = 0, start: int = 0) -> list[Result
 
 
 def write_run(folder: Path, lines: Sequence[Result], **more: Any) -> str:
-    """Writes a run whose identity differs from that of others only in its settings, and returns its path. Each
-    character of a reply has a log-probability."""
+    """Writes a run whose identity differs from others' only in its settings. Each character of a reply has a
+    log-probability. Returns its path."""
     logprobs = {line.id: [-0.5 - len(folder.name) / 10] * len(line.response or "") for line in lines}
     build_run(folder, lines, logprobs=logprobs, **more)
     edit_run(folder, lambda manifest: manifest["identity"].update(config=folder.name))

@@ -1,4 +1,4 @@
-"""Composes configs as the commands do, in this process.
+"""Configs, composed as the commands do, in this process.
 
 compose_config("dataset=folder", "dataset.root=/data")
 """
@@ -21,11 +21,8 @@ BASE = ("dataset=folder", "dataset.root=/data")
 
 def compose_config(*overrides: str, name: str = "config") -> DictConfig:
     """Composes the config of `python -m mmerg.run OVERRIDES`, or of the command whose config is called `name`. New
-    settings need no `+`.
-
-    Hydra composes each choice of config groups once. The other overrides are applied to a copy, which gives the same
-    config in a tenth of the time.
-    """
+    settings need no `+`. Hydra composes each choice of config groups once. The other overrides are applied to a copy,
+    which gives the same config in a tenth of the time."""
     group_names = list_groups()
     overrides = tuple(with_backend(overrides))
     choices = [override for override in overrides if override.lstrip("+").partition("=")[0] in group_names]
@@ -41,12 +38,10 @@ def _compose_choices(name: str, choices: tuple[str, ...]) -> DictConfig:
 
 
 def parse_settings(*overrides: str) -> RunSettings:
-    """Returns the settings of a run with these overrides."""
     return parse(compose_config(*overrides), RunSettings)
 
 
 def dump_settings(*overrides: str) -> dict[str, Any]:
-    """Returns the settings of a run with these overrides, as a dict."""
     return parse_settings(*overrides).plain()
 
 

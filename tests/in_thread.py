@@ -1,4 +1,4 @@
-"""Runs a server in a thread while a block runs.
+"""A server that runs in a thread while a block runs.
 
 with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
     ...

@@ -1,4 +1,4 @@
-"""Runs a real llama-server, that of xllamacpp, in this process on a loopback port, with SmolLM2-135M."""
+"""A real llama-server, that of xllamacpp, in this process on a loopback port, with SmolLM2-135M."""
 
 import importlib.util
 import socket

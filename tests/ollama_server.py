@@ -1,4 +1,4 @@
-"""Runs real Ollama servers for tests, each with its own port, home and models, until the tests end.
+"""Real Ollama servers for tests, each with its own port, home and models, until the tests end.
 
 Fixtures, all of session scope:
 
@@ -48,19 +48,12 @@ WATCH = 'read -r _; kill -s KILL -- "-$0" 2>/dev/null'
 
 @dataclass(frozen=True)
 class Server:
-    """A running `ollama serve`.
-
-    Attributes:
-        host: its address.
-        version: its version, such as 0.34.1.
-        process: the server.
-        watch: the process that ends the server if the tests are killed.
-    """
+    """A running `ollama serve`."""
 
     host: str
     version: str
     process: subprocess.Popen[bytes]
-    watch: subprocess.Popen[bytes]
+    watch: subprocess.Popen[bytes]  # ends the server if the tests are killed
 
     @property
     def runs_llama_server(self) -> bool:
@@ -117,7 +110,7 @@ def find_smollm2() -> Path:
 
 
 def find_binary(version: str | None = None) -> Path:
-    """Returns an ollama binary of this machine; builds none. Without a binary the test is skipped, or fails if
+    """Returns an ollama binary of this machine; builds none. Without one, skips the test, or fails if
     MMERG_REQUIRE_OLLAMA is set."""
     reason = "not on PATH, and not built"
     try:
@@ -131,8 +124,7 @@ def find_binary(version: str | None = None) -> Path:
 
 
 def list_versions() -> list[str | None]:
-    """Lists the versions to test, the newest last: all that were built on this machine, or None for the binary in
-    MMERG_OLLAMA or on PATH."""
+    """Lists the versions to test, the newest last: all that were built here, or None for MMERG_OLLAMA or on PATH."""
     if os.environ.get("MMERG_REQUIRE_OLLAMA"):
         return list(get_ollama.VERSIONS)
     if os.environ.get("MMERG_OLLAMA") or shutil.which("ollama"):
@@ -150,7 +142,6 @@ def ollama_binary(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def vision_ggufs() -> Iterator[tuple[Path, Path]]:
-    """The GGUF files of VISION_MODEL: model and projector."""
     with tempfile.TemporaryDirectory() as folder:
         model, vision = Path(folder) / "vision.gguf", Path(folder) / "projector.gguf"
         tiny_vision.write(model, vision)
@@ -159,7 +150,7 @@ def vision_ggufs() -> Iterator[tuple[Path, Path]]:
 
 @pytest.fixture(scope="session")
 def started(vision_ggufs: tuple[Path, Path]) -> Iterator[Callable[[Path], Server]]:
-    """A function that returns the server of a binary, with the tiny models. It starts each server once."""
+    """Returns a function that returns the server of a binary, with the tiny models. It starts each server once."""
     servers: dict[Path, Server] = {}
 
     def get_server(binary: Path) -> Server:
@@ -182,19 +173,16 @@ def started(vision_ggufs: tuple[Path, Path]) -> Iterator[Callable[[Path], Server
 
 @pytest.fixture(scope="session")
 def each_ollama(ollama_binary: Path, started: Callable[[Path], Server]) -> Server:
-    """A server with the tiny models; the test runs once on each available version."""
     return started(ollama_binary)
 
 
 @pytest.fixture(scope="session")
 def ollama_host(started: Callable[[Path], Server]) -> str:
-    """The address of a server with the tiny models, of the newest available version."""
     return started(find_binary(VERSIONS[-1])).host
 
 
 @pytest.fixture(scope="session")
 def smollm2(each_ollama: Server) -> str:
-    """The name of a trained model on that server, for tests of the text that a model writes."""
     create_from_gguf(each_ollama.host, SMOLLM2, find_smollm2())
     return SMOLLM2
 

@@ -1,4 +1,4 @@
-"""Runs `mmerg` commands without starting an interpreter for each, which takes longer than most commands.
+"""Runs of `mmerg` commands without an interpreter for each, whose start takes longer than most commands.
 
     done = forked([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
     done = in_process([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
@@ -59,10 +59,8 @@ def start_command(
     env: Mapping[str, str] | None = None,
     own_group: bool = False,
 ) -> BaseProcess:
-    """Starts the command, with its output in the files `out`/1 and `out`/2.
-
-    own_group: the command and its child processes form a group, as in a terminal, so that a signal reaches all of them.
-    """
+    """Starts the command, with its output in the files `out`/1 and `out`/2. own_group: the command and its child
+    processes form a group, as in a terminal, so that a signal reaches all of them."""
     python, flag, module, *arguments = map(str, command)
     assert (python, flag) == (sys.executable, "-m")
     environment = dict(os.environ if env is None else env)
@@ -74,8 +72,7 @@ def start_command(
 
 
 def start_process(function: Callable[..., None], *arguments: object) -> tuple[BaseProcess, Connection]:
-    """Starts `function(connection, *arguments)` in another process. Returns the process and the receiving end of the
-    connection."""
+    """Starts `function(connection, *arguments)` in another process. Returns it and the connection's receiving end."""
     receiving, sending = server().Pipe(duplex=False)
     process = server().Process(target=function, args=(sending, *arguments))
     process.start()

@@ -1,4 +1,4 @@
-"""Reads the contents of run folders, for tests that compare them file by file."""
+"""The contents of run folders, for tests that compare them file by file."""
 
 import json
 import re
@@ -35,7 +35,6 @@ def read_contents(run: Path) -> dict[str, Any]:
 
 
 def read_all_events(run: Path) -> list[Event]:
-    """Reads the events of all finished samples."""
     files = sorted((run / SAMPLES).glob("*.jsonl"))
     return [EVENT.validate_python(json.loads(line)) for file in files for line in file.read_bytes().splitlines()]
 

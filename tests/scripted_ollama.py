@@ -26,18 +26,7 @@ PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gent
 
 
 class ScriptedOllama:
-    """The state of a server, which a test may change while it runs.
-
-    Attributes:
-        on_call: called with the number of each chat call, from 1, before the reply.
-        answer: makes the text of a reply from the body of the request.
-        version: of Ollama.
-        digest: of all models.
-        calls: the number of chat calls so far.
-        dies: True to close the connection in the middle of each reply.
-        unloadable: models that exist but fail to load.
-        url: the server's address.
-    """
+    """The state of a server, which a test may change while it runs."""
 
     def __init__(
         self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str], version: str, digest: str
@@ -45,8 +34,8 @@ class ScriptedOllama:
         self.on_call, self.answer = on_call, answer
         self.version, self.digest = version, digest
         self.calls = 0
-        self.dies = False
-        self.unloadable: set[str] = set()
+        self.dies = False  # True closes the connection in the middle of each reply
+        self.unloadable: set[str] = set()  # models that exist but fail to load
         self.guard = threading.Lock()
         self.url = ""
 
@@ -57,34 +46,19 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def scripted_ollama(
-    on_call: Callable[[int], None] = lambda _: None,
-    answer: Callable[[dict[str, Any]], str] | None = None,
+    on_call: Callable[[int], None] = lambda _: None,  # gets the number of each chat call, from 1, before the reply
+    answer: Callable[[dict[str, Any]], str] | None = None,  # makes a reply from a request; by default one of MERG
     capabilities: tuple[str, ...] = ("completion", "vision"),
-    models: tuple[str, ...] = ("qwen2.5vl:7b",),
-    on_gpu: float | None = None,
-    port: int = 0,
+    models: tuple[str, ...] = ("qwen2.5vl:7b",),  # all of which are loaded
+    on_gpu: float | None = None,  # the share of a model; None hides the size and context of models
+    port: int = 0,  # any free one
     version: str = VERSION,
     digest: str = DIGEST,
     architecture: str = "qwen25vl",
-    image_tokens: int = 432,
-    logprob: Callable[[dict[str, Any], str], float] = lambda *_: -0.5,
+    image_tokens: int = 432,  # of an image of any size
+    logprob: Callable[[dict[str, Any], str], float] = lambda *_: -0.5,  # of each word, by request and reply
 ) -> Iterator[ScriptedOllama]:
-    """Runs a server on a loopback port. If a schema allows a single value, the reply is that value, whatever `answer`
-    returns.
-
-    Args:
-        on_call: called with the number of each chat call, from 1, before the reply.
-        answer: makes the text of a reply from the body of the request; by default a valid reply of MERG.
-        capabilities: of all models, as Ollama lists them.
-        models: the names of the models, all of which are loaded.
-        on_gpu: the share of a model that is on the GPU, from 0 to 1; None hides the size and context of models.
-        port: the port; 0 for any free one.
-        version: of Ollama.
-        digest: of all models.
-        architecture: of all models.
-        image_tokens: the prompt tokens of an image of any size.
-        logprob: returns the log-probability of each word of a reply, from the body of the request and the reply.
-    """
+    """Runs a server on a loopback port. If a schema allows a single value, the reply is it, whatever `answer` says."""
     state = ScriptedOllama(on_call, answer or merg_answer, version, digest)
 
     class Handler(BaseHTTPRequestHandler):
@@ -148,8 +122,7 @@ def scripted_ollama(
 
 
 def merg_answer(body: dict[str, Any]) -> str:
-    """Returns a valid reply for the stage of the request. The hash of the request decides which checks of an audit
-    fail."""
+    """Returns a valid reply for the stage of the request, whose hash decides which checks of an audit fail."""
     prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
     mark = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     [stage] = [name for name, task in TASKS.items() if task in prompt]

@@ -1,4 +1,4 @@
-"""Writes a tiny text model with random weights for llama.cpp and Ollama: that of tools/tiny_vision.py without vision.
+"""A tiny text model with random weights for llama.cpp and Ollama: that of tools/tiny_vision.py without vision.
 
 It replies thirty times as fast as SmolLM2, for tests in which the text of replies does not matter.
 """
@@ -16,10 +16,8 @@ CONTEXT = tiny_vision.CONTEXT  # in tokens, which are bytes: prompts have four t
 
 def write(path: Path, embeds: bool = False, own_template: bool = False) -> Path:
     """Writes the model to `path` (200 kB) and returns it. Replies have about forty letters, or follow the schema.
-
     embeds: marks the model as an embedding model, which newer servers require for embeddings. own_template: adds a chat
-    template that Ollama does not know, so that newer servers leave the chat to llama-server.
-    """
+    template that Ollama does not know, so that newer servers leave the chat to llama-server."""
     pairs, tensors = build_model()
     if own_template:
         pairs["tokenizer.chat_template"] = f"{tiny_vision.CHAT_TEMPLATE}{{# {'unlike any other ' * 20}#}}"

@@ -1,4 +1,4 @@
-"""Composes a config in the process that tests/processes.py forks: the first time takes twice as long as the others.
+"""A config, composed in the process that tests/processes.py forks: the first time takes twice as long as the others.
 
 Imported only there, after the modules of commands.
 """

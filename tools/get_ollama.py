@@ -54,7 +54,7 @@ set_target_properties(llama PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 
 
 class NoBinaryError(Exception):
-    """There is no binary and none can be built. The message says why."""
+    """The error without a binary that exists or can be built. The message says why."""
 
 
 def get_build_path(version: str) -> Path:
@@ -85,8 +85,8 @@ def choose_version() -> str:
 
 
 def build(version: str) -> Path:
-    """Builds a version in the cache folder and returns its path. If another process builds it already, waits for that
-    build. Raises NoBinaryError if it cannot be built."""
+    """Builds a version in the cache folder and returns its path, or waits for another process that builds it. Raises
+    NoBinaryError if it cannot be built."""
     if platform.system() != "Linux":
         raise NoBinaryError(f"this builds only on Linux, not on {platform.system()}; install Ollama from ollama.com")
     for program, package in (("go", "golang"), ("cc", "build-essential"), ("c++", "build-essential"), ("git", "git")):
@@ -191,8 +191,7 @@ def _source(package: str, scratch: Path, python: Path, *options: str) -> Path:
 
 
 def _run(*command: str, environment: dict[str, str] | None = None, output: int | TextIO = sys.stderr) -> str:
-    """Runs a command with its output on stderr, because the last line of stdout is the path. If `output` is a pipe,
-    returns the output instead."""
+    """Runs a command with its output on stderr, as stdout ends with the path. Returns the output if it is a pipe."""
     print("+", *command, file=sys.stderr, flush=True)  # noqa: T201
     done = subprocess.run(command, env=environment, stdout=output, text=True, check=False)
     if done.returncode:

@@ -34,8 +34,7 @@ CHAT_TEMPLATE = (
 
 
 class Weights:
-    """Generates nearly normal numbers that are equal on every machine: numpy keeps its bit stream stable, and the
-    arithmetic is exact."""
+    """A generator of nearly normal numbers, equal on every machine: numpy keeps its bit stream, and sums are exact."""
 
     def __init__(self, seed: int) -> None:
         self._bits = np.random.PCG64(seed)
@@ -60,8 +59,7 @@ def byte_alphabet() -> list[str]:
 
 
 def output_bias() -> Floats:
-    """Returns the output bias: printable ASCII is likely, white space rare, and quotation marks likelier, so that
-    strings end."""
+    """Returns the output bias: printable ASCII is likely, white space rare, and quotation marks (to end) likelier."""
     bias = np.full(VOCABULARY, -30.0)
     bias[33:127] = 0.0
     bias[[9, 10, 13, 32]] = -6.0
@@ -151,7 +149,6 @@ def language_metadata(architecture: str) -> dict[str, Value]:
 
 
 def projector_metadata() -> dict[str, Value]:
-    """Returns the key-value pairs of the projector."""
     sizes: dict[str, Value] = {
         "image_size": 560,
         "patch_size": PATCH,
@@ -231,7 +228,6 @@ def encode_gguf(pairs: Mapping[str, Value], tensors: Mapping[str, Floats]) -> by
 
 
 def write(model: Path, vision: Path, seed: int = 0) -> None:
-    """Writes the language model and its projector."""
     text, projection = build_tensors(seed)
     move_bias(text, projection)
     pairs = language_metadata("qwen2vl")

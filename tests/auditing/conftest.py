@@ -11,14 +11,14 @@ from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 @pytest.fixture(scope="package")
 def server() -> Iterator[ScriptedOllama]:
-    """A server whose auditor finds every planted fault."""
+    """Runs a server whose auditor finds every planted fault."""
     with scripted_ollama(answer=answer_with(find_all)) as server:
         yield server
 
 
 @pytest.fixture(scope="package")
 def finished_run(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> Path:
-    """A run of MERG with a copy of its templates in templates/, beside runs/."""
+    """Makes a run of MERG with a copy of its templates in templates/, beside runs/."""
     folder = tmp_path_factory.mktemp("made")
     corpus(folder / "data")
     shutil.copytree(ROOT / "mmerg/systems/merg/prompts", folder / "templates")
@@ -27,7 +27,7 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllam
 
 @pytest.fixture
 def path(finished_run: Path) -> Iterator[Path]:
-    """A copy of that run, which a test may change; it has the same reply cache."""
+    """Copies that run, which a test may change; it has the same reply cache."""
     copy = finished_run.with_name("copy")
     shutil.copytree(finished_run, copy)
     yield copy

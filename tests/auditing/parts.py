@@ -27,8 +27,8 @@ def find_all(planted: list[bool]) -> list[bool]:
 
 
 def answer_with(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
-    """A function that answers a server's requests with outputs that repeat the mark of the dialogue. auditor: None for
-    random verdicts that depend on the request alone."""
+    """Returns a function that answers a server's requests with outputs that repeat the mark of the dialogue. auditor:
+    None for random verdicts that depend on the request alone."""
 
     def answer(body: dict[str, Any]) -> str:  # noqa: PLR0911 - one return per kind of request
         prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
@@ -66,8 +66,8 @@ def answer_with(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
 
 
 def score_fit(body: dict[str, Any], text: str) -> float:
-    """The log-probability of each word in an output: low if the prompt shows another dialogue than that of the output.
-    Without a dialogue in the prompt, all marked outputs are equally likely."""
+    """Returns the log-probability of each word in an output: low if the prompt shows another dialogue than that of the
+    output. Without a dialogue in the prompt, all marked outputs are equally likely."""
     prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
     shown, marks = MARK.findall(prompt), MARK.findall(text)
     if not shown:
@@ -92,7 +92,7 @@ def corpus(root: Path, clips: bool = False, dialogues: int = DIALOGUES) -> Path:
 
 
 def run(folder: Path, url: str, *more: str) -> Path:
-    """Runs the corpus in folder/data on the server at `url`, and returns the run folder."""
+    """Runs the corpus in folder/data on the server at `url`. Returns the run folder."""
     settings = (f"backend.hosts=[{url}]", f"runs={folder}/runs", f"dataset.root={folder}/data", "dataset=folder")
     [ended] = launch(parse_settings(*settings, "backbone=qwen2.5vl-7b", *more))
     assert ended.failed == 0

@@ -30,7 +30,7 @@ DESCRIPTIONS: dict[str, dict[str, Any]] = {
 
 
 class Faulty(socketserver.ThreadingTCPServer):
-    """Responds to POST /api/chat (or a `path` given to `respond`) with raw bytes, else like a small Ollama or vLLM."""
+    """A server that responds to POST /api/chat (or `path`) with raw bytes, else like a small Ollama or vLLM."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -86,7 +86,7 @@ class _Handler(socketserver.StreamRequestHandler):
             pass
 
     def handle_one(self) -> bool:
-        """Serves a request. Returns whether the connection can serve another."""
+        """Serves a request. Returns True if the connection can serve another."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             line = self.rfile.readline()
@@ -120,7 +120,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 def json_response(content: object, status: str = "200 OK", kind: str = "application/json") -> bytes:
-    """A complete response that states its length."""
+    """Returns a complete response that states its length."""
     return whole(json.dumps(content).encode(), status, kind)
 
 
@@ -130,7 +130,6 @@ def whole(body: bytes, status: str = "200 OK", kind: str = "application/x-ndjson
 
 
 def line(text: str = "", **fields: object) -> bytes:
-    """A line of a stream."""
     return json.dumps({"message": {"role": "assistant", "content": text}, "done": False} | fields).encode() + b"\n"
 
 
@@ -138,14 +137,13 @@ LAST = line(done=True, done_reason="stop", prompt_eval_count=7, eval_count=2, pr
 
 
 def completion(text: str = "", finish: str | None = "stop", **fields: object) -> dict[str, object]:
-    """A response of /v1/chat/completions; `fields` go into its message."""
+    """Returns a response of /v1/chat/completions; `fields` go into its message."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text, **fields}, "finish_reason": finish}
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
     return {"object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
 
 
 def head(kind: str = "application/x-ndjson") -> bytes:
-    """The head of a chunked stream."""
     return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
 
 
@@ -154,13 +152,13 @@ def chunk(data: bytes) -> bytes:
 
 
 def stream(*lines: bytes) -> bytes:
-    """A complete chunked stream with a chunk for each line."""
+    """Returns a complete chunked stream with a chunk for each line."""
     return head() + b"".join(chunk(line) for line in lines) + chunk(b"")
 
 
 @contextmanager
 def faulty_server() -> Iterator[Faulty]:
-    """A running server, which ends all hanging responses at the end."""
+    """Runs a server, which ends all hanging responses at the end."""
     with Faulty() as server, serving(server):
         try:
             yield server

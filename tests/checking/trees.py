@@ -5,7 +5,6 @@ from pathlib import Path
 
 
 def folder(root: Path, *dialogues: dict[str, object]) -> Path:
-    """A folder dataset of these dialogues."""
     root.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(dialogue) + "\n" for dialogue in dialogues)
     (root / "dialogues.jsonl").write_text(text, encoding="utf-8")
@@ -15,5 +14,4 @@ def folder(root: Path, *dialogues: dict[str, object]) -> Path:
 def turn(
     clip: str | None = None, speaker: str = "Ana", text: str = "I failed again.", **more: object
 ) -> dict[str, object]:
-    """A turn as a folder dataset writes it."""
     return {"speaker": speaker, "text": text, **({"clip": clip} if clip else {}), **more}

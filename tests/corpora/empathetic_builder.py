@@ -1,4 +1,4 @@
-"""Writes a small EmpatheticDialogues in the published layout, with faults that are switched on by name."""
+"""A small EmpatheticDialogues in the published layout, with faults that are switched on by name."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,6 @@ class Line:
 
 
 def two_conversations() -> list[Line]:
-    """A conversation of four turns and one of three."""
     first, second = "hit:0_conv:1", "hit:1_conv:3"
     fear = {"context": "afraid", "prompt": "Something moved in the cellar."}
     return [
@@ -41,7 +40,7 @@ def two_conversations() -> list[Line]:
 
 @dataclass
 class Builder:
-    """`write(root)` writes the csv; the other fields switch faults on."""
+    """A corpus that `write(root)` writes; the other fields switch faults on."""
 
     split: str = "test"
     lines: list[Line] = field(default_factory=two_conversations)

@@ -1,4 +1,4 @@
-"""Writes a small IEMOCAP in the exact layout of the release, with faults that are switched on by name."""
+"""A small IEMOCAP in the exact layout of the release, with faults that are switched on by name."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ APPLE_DOUBLE = b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        \x00\x02\x00\x0
 
 @dataclass
 class Utterance:
-    """A turn. actor: F or M. start, end: seconds. label: None if nobody evaluated the turn."""
+    """A turn."""
 
-    actor: str
-    start: float
+    actor: str  # F or M
+    start: float  # seconds
     end: float
     text: str = "Excuse me."
-    label: str | None = "neu"
+    label: str | None = "neu"  # None if nobody evaluated the turn
     id: str = ""  # the id of the utterance, if it is not the next number of its actor
 
 
@@ -36,7 +36,7 @@ class Recording:
         return int(self.name[4])
 
     def with_ids(self) -> list[tuple[str, Utterance]]:
-        """The turns with their ids, in the order of the files. Ids count the turns of an actor by time, from 0."""
+        """Returns the turns with ids, in the order of the files. Ids count the turns of an actor by time, from 0."""
         rows: list[tuple[str, Utterance]] = []
         for actor in (self.name[5], "FM".replace(self.name[5], "")):
             spoken = [utterance for utterance in self.utterances if utterance.actor == actor]
@@ -66,7 +66,7 @@ class Recording:
 
 
 def improvised(name: str = "Ses05F_impro01") -> Recording:
-    """Five turns, each of which overlaps the next. The last but one is the last that has one of the six labels."""
+    """Makes five turns, each of which overlaps the next. The last but one is the last with one of the six labels."""
     return Recording(
         name,
         [
@@ -80,7 +80,7 @@ def improvised(name: str = "Ses05F_impro01") -> Recording:
 
 
 def played(name: str = "Ses05M_script01_1b") -> Recording:
-    """Two turns of a play in which the man wears the markers."""
+    """Makes two turns of a play in which the man wears the markers."""
     return Recording(
         name, [Utterance("M", 1.0, 3.5, "She's coming.", "sad"), Utterance("F", 3.2, 5.0, "Is she?", "ang")]
     )
@@ -88,7 +88,7 @@ def played(name: str = "Ses05M_script01_1b") -> Recording:
 
 @dataclass
 class Builder:
-    """`write(root)` writes the sessions of `recordings`; the other fields switch faults on."""
+    """A corpus of `recordings` whose sessions `write(root)` writes; the other fields switch faults on."""
 
     recordings: Sequence[Recording] = field(default_factory=lambda: [improvised(), played()])
     encoding: str = "utf-8"
@@ -123,7 +123,7 @@ class Builder:
 
 
 def _list_unread_files(recording: Recording) -> Iterable[str]:
-    """The files of a dialogue that are not read, and its video, which is not opened."""
+    """Lists the files of a dialogue that are not read, and its video, which is not opened."""
     yield f"dialog/avi/DivX/{recording.name}.avi"
     yield f"dialog/wav/{recording.name}.wav"
     yield f"dialog/lab/Ses0{recording.session}_F/{recording.name}.lab"
@@ -145,7 +145,7 @@ def _list_stray_files(recording: Recording) -> Iterable[str]:
 
 
 def name_dialogues(session: int) -> list[str]:
-    """Names of dialogues, as many as the session has. Half of them are plays."""
+    """Names as many dialogues as the session has. Half of them are plays."""
     plays = [f"script{play:02d}_{part}" for play in (1, 2, 3) for part in (1, 2, 3) if (play, part) != (3, 3)]
     names = [f"Ses0{session}{actor}_{play}" for actor in "FM" for play in plays][:15]
     rest = (f"Ses0{session}{actor}_impro{n:02d}" for n in count(1) for actor in "FM")
@@ -153,7 +153,7 @@ def name_dialogues(session: int) -> list[str]:
 
 
 def session5(undecided: int = 5) -> list[Recording]:
-    """Session 5 with its 31 dialogues. The last turn of `undecided` dialogues has no majority."""
+    """Makes Session 5 with its 31 dialogues. The last turn of `undecided` dialogues has no majority."""
     recordings = []
     for number, name in enumerate(name_dialogues(5)):
         last = "xxx" if number < undecided else "sad"

@@ -1,4 +1,4 @@
-"""Writes a small MELD in the exact layout of the release, with faults that are switched on by name."""
+"""A small MELD in the exact layout of the release, with faults that are switched on by name."""
 
 import csv
 import io
@@ -51,7 +51,7 @@ class Line:
 
 
 def three_dialogues() -> list[Line]:
-    """Dialogue 0 has three turns, dialogue 2 one, dialogue 3 two. Dialogue 1 is missing, as 60 is in train."""
+    """Makes three turns of dialogue 0, one of 2, and two of 3. Dialogue 1 is missing, as 60 is in train."""
     return [
         Line("Where’s number 27?!", "Mark", "surprise", 0, 0, "00:14:38,127", "00:14:40,378"),
         Line("Oh. That way, she can keep track.", "Rachel", "anger", 0, 1, "00:14:40,629", "00:14:47,385"),
@@ -64,7 +64,7 @@ def three_dialogues() -> list[Line]:
 
 @dataclass
 class Builder:
-    """`write(root)` writes the csv and the clips; the other fields switch faults on."""
+    """A corpus whose csv and clips `write(root)` writes; the other fields switch faults on."""
 
     split: str = "test"
     lines: list[Line] = field(default_factory=three_dialogues)

@@ -38,7 +38,7 @@ class Mislabelled(Sound):
 
 
 def load_or_refuse(reader: Folder | Meld) -> Corpus | None:
-    """A corpus with dialogues, or None if the reader raises an error of mmerg that has a hint."""
+    """Returns a corpus with dialogues, or None if the reader raises an error of mmerg that has a hint."""
     try:
         corpus = reader.load()
     except MmergError as error:

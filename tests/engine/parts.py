@@ -45,7 +45,7 @@ MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text
 
 
 def merg_config(**paths: Any) -> dict[str, Any]:
-    """MERG's config with other values: stages__psp__form="odds"."""
+    """Returns MERG's config with other values: stages__psp__form="odds"."""
     config = deepcopy(MERG)
     for path, value in paths.items():
         *parents, last = path.split("__")
@@ -57,7 +57,7 @@ def merg_config(**paths: Any) -> dict[str, Any]:
 
 
 def build_from_config(config: Mapping[str, object]) -> System:
-    """The system of a config, as a run builds it, with a source for M."""
+    """Builds the system of a config, as a run does, with a source for M."""
     return build_system(read_settings(SystemSettings, config, f"system={config['name']}"), sources=["M"])
 
 
@@ -67,12 +67,10 @@ def _merg() -> System:
 
 
 def merg(**changes: Any) -> System:
-    """The system of conf/system/merg.yaml."""
     return replace(_merg(), **changes)
 
 
 def make_keyframes(count: int, described: bool = False) -> tuple[Keyframe, ...]:
-    """Keyframes of the last turn."""
     return tuple(
         Keyframe(3, Frame(sha256=f"{n:064x}", source="c.mp4", time=n / 2, width=64, height=48), "dark." * described)
         for n in range(1, count + 1)
@@ -85,7 +83,7 @@ def state_with_images(count: int = 2) -> State:
 
 
 def outputs(mark: str = "") -> dict[str, BaseModel | str]:
-    """A valid output for each stage; `mark` distinguishes passes."""
+    """Returns a valid output for each stage; `mark` distinguishes passes."""
     return {
         "mpa": Evidence(
             textual_cues=(TextualCue(turn=3, cue=f"says fine twice{mark}"),),
@@ -100,7 +98,6 @@ def outputs(mark: str = "") -> dict[str, BaseModel | str]:
 
 
 def audit(checks: Mapping[str, bool]) -> BaseModel:
-    """An auditor's reply with the given verdicts."""
     findings = {
         name: {"reason": f"{name} looked at", "passed": passed, "correction": "" if passed else f"mend {name}"}
         for name, passed in checks.items()
@@ -109,23 +106,23 @@ def audit(checks: Mapping[str, bool]) -> BaseModel:
 
 
 def find_stage(request: Request) -> str:
-    """The stage that makes a request, by its part of the prompt."""
+    """Finds the stage that makes a request, by its part of the prompt."""
     [user] = [message for message in request.messages if message.role == "user"][:1]
     [name] = [name for name, task in TASKS.items() if task in user.text]
     return name
 
 
 def as_text(output: BaseModel | str) -> str:
-    """An output as a model writes it."""
+    """Formats an output as a model writes it."""
     return as_written(output)
 
 
 def to_class_names(names: Iterable[str]) -> list[str]:
-    """The class names of fields with wire names."""
+    """Returns the class names of fields with wire names."""
     return [re.sub(r"^[a-z]_", "", name) for name in names]
 
 
 def fill_schema(values: Mapping[str, object], schema: Mapping[str, Any]) -> str:
-    """A reply to a schema. values: by class name."""
+    """Fills a schema. values: by class name."""
     names = list(schema["properties"])
     return json.dumps({name: values[own] for name, own in zip(names, to_class_names(names), strict=True)})

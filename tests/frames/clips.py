@@ -23,7 +23,6 @@ RIGHT = 512  # added to the number in the right half
 
 
 def picture(number: int, scene: int = 0, *, blurred: bool = False) -> Picture:
-    """Frame `number` of `scene`."""
     image = _texture(scene, blurred=blurred).copy()
     block = WIDTH // 2 // BITS
     for half, value in enumerate((number, number + RIGHT)):
@@ -42,7 +41,7 @@ def _texture(scene: int, *, blurred: bool) -> Picture:
 
 
 def code(picture: Picture, *, halves: int = 2) -> int:
-    """The number in the left half of a picture, or in all of it if it is only one half (halves=1)."""
+    """Decodes the number in the left half of a picture, or in all of it if it is only one half (halves=1)."""
     height, width = picture.shape[:2]
     block = width / halves / BITS
     row = picture[round(height - height / 12)]
@@ -50,13 +49,13 @@ def code(picture: Picture, *, halves: int = 2) -> int:
 
 
 def codes(outcome: tuple[Frame, ...] | ClipError, store: FrameStore, *, halves: int = 2) -> list[int]:
-    """The numbers of extracted frames. Fails if the outcome is an error."""
+    """Decodes the numbers of extracted frames. Fails if the outcome is an error."""
     assert isinstance(outcome, tuple), outcome
     return [code(from_jpeg(store.read(frame.sha256)), halves=halves) for frame in outcome]
 
 
 def write(path: Path, pictures: Iterable[Picture], fourcc: str = "mp4v") -> Path:
-    """Write a video file of `pictures`. The name of the file decides the container."""
+    """Writes a video file of `pictures`. The name of the file decides the container."""
     writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*fourcc), FPS, (WIDTH, HEIGHT))
     assert writer.isOpened()
     for image in pictures:
@@ -66,12 +65,12 @@ def write(path: Path, pictures: Iterable[Picture], fourcc: str = "mp4v") -> Path
 
 
 def numbered(path: Path, count: int, fourcc: str = "mp4v", scene: Callable[[int], int] = lambda _: 0) -> Path:
-    """Write a video file of frames 0 to `count` - 1."""
+    """Writes a video file of frames 0 to `count` - 1."""
     return write(path, (picture(number, scene(number)) for number in range(count)), fourcc)
 
 
 def moov_first(data: bytes) -> bytes:
-    """Move the table of contents of an mp4 file to the front, so that the file still opens after it is cut off."""
+    """Moves the table of contents of an mp4 file to the front, so that the file still opens after it is cut off."""
     boxes: dict[bytes, bytes] = {}
     position = 0
     while position < len(data):

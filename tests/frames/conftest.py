@@ -10,13 +10,12 @@ from tests.frames.clips import numbered
 
 @pytest.fixture(scope="session")
 def clip100(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Frames 0 to 99 of one scene."""
     return numbered(tmp_path_factory.mktemp("clips") / "clip100.mp4", 100)
 
 
 @pytest.fixture(scope="session")
 def clip30_avi(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Frames 0 to 29 of one scene, as an avi of single JPEGs."""
+    """Writes an avi of single JPEGs."""
     return numbered(tmp_path_factory.mktemp("clips") / "clip30.avi", 30, "MJPG")
 
 

@@ -22,7 +22,6 @@ PAIR = Item("d1/4", "d1", HISTORY, "Ben", ("That must hurt. Do you want to talk?
 
 
 def node(name: str) -> RubricSettings:
-    """The settings of conf/judge/<name>.yaml."""
     return parse(compose_config(f"judge={name}", name="judge"), JudgeSettings).judge
 
 
@@ -43,7 +42,7 @@ def user_text(request: Request) -> str:
 
 
 def shown(request: Request) -> tuple[str, str]:
-    """The texts of Reply 1 and Reply 2 in a prompt."""
+    """Returns the texts of Reply 1 and Reply 2 in a prompt."""
     found = re.search(r"Reply 1:\n(.*)\n\nReply 2:\n(.*)\n", user_text(request))
     assert found
     return found[1], found[2]

@@ -12,7 +12,7 @@ from mmerg.settings.sources import MemorySettings
 
 
 class Letters:
-    """Embeds a text as the counts of its letters a to z, with one more dimension: exact, quick, and always the same."""
+    """An embedder that counts the letters a to z, with one more dimension: exact, quick, and always the same."""
 
     def __init__(self, name: str = "letters", **_: object) -> None:
         self.name = name
@@ -32,12 +32,12 @@ class Letters:
 
 
 def quick(*memories: str) -> list[str]:
-    """Settings that make `Letters`, which is quick and needs no package, the embedder of the memories at these keys."""
+    """Returns settings that make `Letters`, which needs no package, the embedder of the memories at these keys."""
     return [f"{memory}.embedder._target_={__name__}.Letters" for memory in memories]
 
 
 class Broken(Letters):
-    """Returns NaN for a text that contains "nan"."""
+    """An embedder that returns NaN for a text that contains "nan"."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         vectors = super().embed(texts)
@@ -48,7 +48,7 @@ class Broken(Letters):
 
 
 class RecordedProgress:
-    """Records the progress of a build."""
+    """A recorder of the progress of a build."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -62,12 +62,11 @@ class RecordedProgress:
 
 
 def wanted(**settings: Any) -> MemorySettings:
-    """The settings of a search."""
     return MemorySettings(name="memory", **settings)
 
 
 def dialogue(name: str, *turns: str, **more: str | tuple[str, ...]) -> Dialogue:
-    """Turns as "speaker: text" or "speaker [emotion]: text"."""
+    """Makes a dialogue of turns such as "speaker: text" or "speaker [emotion]: text"."""
     built = []
     for turn in turns:
         speaker_and_emotion, _, text = turn.partition(": ")

@@ -21,7 +21,7 @@ class Label(BaseModel):
 
 
 class Classifier:
-    """Computes the output of a stage: the first label, and the last turn that contains `word`."""
+    """The function of a stage: gives the first label, and the last turn that contains `word`."""
 
     def __init__(self, word: str, answer: Any = None) -> None:
         self.word, self.answer = word, answer
@@ -37,7 +37,7 @@ class Classifier:
 
 
 class Facts:
-    """Supplies a line of a file per sample, and the forecast that the stage sees."""
+    """A source that supplies a line of a file per sample, and the forecast that the stage sees."""
 
     def __init__(self, file: str) -> None:
         self.lines = Path(file).expanduser().read_text(encoding="utf-8").splitlines()
@@ -63,6 +63,6 @@ class Feedback(BaseModel):
 
 
 def twice(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """A loop of two passes that selects the second."""
+    """Runs two passes and selects the second."""
     passes = [Pass(t, complete(system, state, ask, emit, t), score=(t,)) for t in (0, 1)]
     return finish(state.scene.id, passes, "two passes", "lexicographic", emit)

@@ -36,13 +36,13 @@ def compose(*overrides: str) -> dict[str, Any]:
 
 
 def config(dataset: str, seed: int, more: Sequence[str]) -> dict[str, Any]:
-    """The settings of MERG's main row on a dataset. more: overrides."""
+    """Returns the settings of MERG's main row on a dataset. more: overrides."""
     root = () if dataset == "demo" else ("dataset.root=/data",)
     return deepcopy(compose(f"dataset={dataset}", *root, *more)) | {"seed": seed}
 
 
 class Maker:
-    """Makes scored runs in `runs/<name>` of a folder, of whose `n` forecasts `right` are right."""
+    """A maker of scored runs in `runs/<name>` of a folder, of whose `n` forecasts `right` are right."""
 
     def __init__(self, folder: Path) -> None:
         self.runs = folder / "runs"
@@ -126,7 +126,6 @@ def write_verdicts(folder: Path, verdicts: Sequence[Verdicts], *judged: JudgedRu
 
 
 def match(name: Name, *runs: Path, number: int = 0) -> RunTable:
-    """The paper's table of that name and number, with the runs."""
     return add_runs(published(name)[number], list(map(read_table_run, runs)))
 
 

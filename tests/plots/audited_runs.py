@@ -29,12 +29,12 @@ def plan(**more: str) -> dict[str, Any]:
 
 
 def planned(id: str, emotion: str = "joy", **more: Any) -> Result:
-    """A result with a plan. more: fields of the result, which may replace the plan."""
+    """Makes a result with a plan. more: fields of the result, which may replace the plan."""
     return result(id, "Oh no.", emotion, gold=more.pop("gold", emotion), **{"plan": plan(), **more})
 
 
 def make_events(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
-    """The events of a sample. verdicts: one per pass: the stage at fault, PASSED, UNAUDITED or LOST."""
+    """Yields the events of a sample. verdicts: one per pass: the stage at fault, PASSED, UNAUDITED or LOST."""
     yield events.SampleStarted(
         sample=one.id, at=AT, dialogue=one.dialogue, history=HISTORY, responder="Ben", labels=LABELS
     )
@@ -72,8 +72,7 @@ def make_events(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
 
 
 def build(folder: Path, tries: Sequence[tuple[Result, Sequence[str]]], **manifest: Any) -> Path:
-    """Writes a run with these attempts, each a result and the verdicts on its passes. The last attempt of a sample
-    counts."""
+    """Writes a run with these attempts, each a result and the verdicts on its passes. A sample's last one counts."""
     order = list(dict.fromkeys(one.id for one, _ in tries))
     results = {one.id: one for one, _ in tries}
     with Run(folder, make_manifest(list(results.values()), **manifest)) as run:

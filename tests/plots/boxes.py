@@ -13,7 +13,7 @@ Drawn: TypeAlias = tuple[str, Bbox, float]
 
 
 def drawn_texts(figure: Figure) -> list[Drawn]:
-    """The texts that are drawn, each with its box in pixels and its font size in points."""
+    """Returns the texts that are drawn, each with its box in pixels and its font size in points."""
     canvas: Any = FigureCanvasAgg(figure)  # its methods are untyped
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -27,7 +27,7 @@ def drawn_texts(figure: Figure) -> list[Drawn]:
 
 
 def _hidden(figure: Figure) -> set[Text]:
-    """The labels of ticks outside their axis, or of an axis that is off, which are not drawn."""
+    """Finds the labels of ticks outside their axis, or of an axis that is off, which are not drawn."""
     hidden: set[Text] = set()
     for axes in figure.axes:
         both: tuple[Any, Any] = (axes.xaxis, axes.yaxis)
@@ -39,7 +39,7 @@ def _hidden(figure: Figure) -> set[Text]:
 
 
 def overlaps(texts: Sequence[Drawn]) -> list[tuple[str, str]]:
-    """Pairs of texts whose boxes overlap by more than a pixel in both directions."""
+    """Returns pairs of texts whose boxes overlap by more than a pixel in both directions."""
     return [
         (one, other)
         for (one, box, _), (other, place, _) in combinations(texts, 2)
@@ -48,6 +48,6 @@ def overlaps(texts: Sequence[Drawn]) -> list[tuple[str, str]]:
 
 
 def outside(texts: Sequence[Drawn], figure: Figure) -> list[str]:
-    """Texts that extend beyond the edge of the figure by more than a pixel."""
+    """Returns the texts that extend beyond the edge of the figure by more than a pixel."""
     width, height = figure.get_size_inches() * figure.dpi
     return [words for words, box, _ in texts if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1]

@@ -75,7 +75,7 @@ class Rater:
 
 @contextmanager
 def serving(folder: Path, port: int = 0) -> Iterator[dict[str, Rater]]:
-    """Serves a study, and gives clients of its raters."""
+    """Serves a study. Yields clients of its raters."""
     links = read_links(folder)
     with closing(open_listener("127.0.0.1", port)) as listening, RatingStore(folder, read_study(folder)) as store:
         server = build_server(store, links, RateSettings())

@@ -11,6 +11,5 @@ RULES = {
 
 
 def check_axe(page: Page) -> None:
-    """Fails if axe-core finds a violation."""
     results = Axe().run(page, options=RULES)
     assert results.violations_count == 0, results.generate_report()

@@ -21,14 +21,13 @@ LONG = (
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of the folder."""
     with chromium() as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a run with samples of every kind."""
+    """Writes the report of a run with samples of every kind."""
     run = build(tmp_path_factory.mktemp("usual") / "demo-merg-tiny", USUAL)
     write_report([run], run / "report")
     return run / "report"
@@ -36,7 +35,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of two runs, one of which has hostile texts everywhere."""
+    """Writes the report of two runs, one of which has hostile texts everywhere."""
     folder, word = tmp_path_factory.mktemp("hostile"), "w" * 20_000
     specs = [SampleSpec(id, ("0111", "1111"), HOSTILE, "<b>joy</b>", mark=HOSTILE) for id in HOSTILE_IDS]
     turns = ((HOSTILE, HOSTILE), ("Ben", word), ("\u202eAna", HOSTILE))
@@ -50,7 +49,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of two scored runs on the same samples with different settings."""
+    """Writes the report of two scored runs on the same samples with different settings."""
     folder = tmp_path_factory.mktemp("two")
     one = build(folder / "demo-merg-tiny-1", USUAL)
     other = [replace(spec, passes=("1111",), emotion="joy") for spec in USUAL[:-1]]
@@ -63,7 +62,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two large samples: one of sixty turns without a frame, one of two dozen frames in five passes."""
+    """Writes the report of two large samples: sixty turns without a frame, and two dozen frames in five passes."""
     run = build(tmp_path_factory.mktemp("long") / "run", LONG)
     write_report([run], run / "report")
     return run / "report"

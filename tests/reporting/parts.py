@@ -45,26 +45,17 @@ HOSTILE_IDS = (
 
 @dataclass(frozen=True)
 class SampleSpec:
-    """A sample of a run to build.
-
-    Attributes:
-        passes: the checks of each pass, such as "0111" if the first failed; "x" for an audit that cannot be read.
-        mark: a text that is put into all texts.
-        failure: how the sample fails, in the second stage of its last pass.
-        mended: the stage whose first reply is refused, and whose second is accepted.
-        cleaned: what is removed from the response of each pass.
-        frames: the number of keyframes.
-    """
+    """A sample of a run to build."""
 
     id: str
-    passes: tuple[str, ...] = ("1111",)
+    passes: tuple[str, ...] = ("1111",)  # the checks of each, such as "0111" if the first failed; "x": unreadable
     emotion: str = "sadness"
     gold: str | None = "sadness"
-    mark: str = ""
-    failure: Failure | None = None
-    mended: str = ""
-    cleaned: tuple[str, ...] = ()
-    frames: int = 3
+    mark: str = ""  # put into all texts
+    failure: Failure | None = None  # in the second stage of its last pass
+    mended: str = ""  # the stage whose first reply is refused, and whose second is accepted
+    cleaned: tuple[str, ...] = ()  # what is removed from the response of each pass
+    frames: int = 3  # number of keyframes
     history: tuple[tuple[str, str], ...] = HISTORY
 
 
@@ -159,7 +150,6 @@ def outputs(spec: SampleSpec, t: int) -> Mapping[str, Any]:
 
 
 def make_events(spec: SampleSpec) -> list[events.Event]:
-    """Makes the whole trace of a sample."""
     shots = tuple(
         Frame(sha256=sha(n), source=f"{spec.mark or 'clip'}_{n}.mp4", time=n / 2, width=192, height=108)
         for n in range(1, spec.frames + 1)

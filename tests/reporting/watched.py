@@ -1,4 +1,4 @@
-"""Watches a page while a test uses it: its requests, its console, its dialogs and violations of its policy."""
+"""A page that is watched while a test uses it: its requests, its console, its dialogs and violations of its policy."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +58,6 @@ _SHARED: WeakKeyDictionary[Browser, Watched] = WeakKeyDictionary()
 
 
 def _shared(browser: Browser) -> Watched:
-    """Returns the page that tests of this browser share, emptied."""
     if browser not in _SHARED:
         _SHARED[browser] = Watched(browser.new_page(), "file:")
     view = _SHARED[browser]

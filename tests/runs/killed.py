@@ -32,7 +32,7 @@ SAMPLES_OF_IT, PAUSE = 24, 0.002  # seconds from one event to the next
 
 
 def work(folder: Path, only_failed: bool) -> None:
-    """The killed process: runs pending samples, and records those that it starts."""
+    """Runs pending samples, and records those that it starts: the process to kill."""
     samples = [result(f"d{number}/é {number}") for number in range(SAMPLES_OF_IT)]
     with Run(folder, make_manifest([])) as run, (folder.parent / "begun").open("a", encoding="utf-8") as log:
 
@@ -65,7 +65,7 @@ def ended(process: BaseProcess) -> int | None:
 
 
 def finished_in(folder: Path, only_failed: bool) -> set[str]:
-    """The samples with events and a line of the same attempt; with only_failed, those that did not fail."""
+    """Lists the samples with events and a line of the same attempt; with only_failed, those that did not fail."""
     finished = set()
     results = read_results(folder)
     for sample in set(results) - results.without_events:
@@ -106,7 +106,6 @@ def disturbed(folder: Path, kills: int, seed: int = 0) -> dict[str, int]:
 
 
 def compared(folder: Path, kills: int) -> dict[str, int]:
-    """Compares a disturbed run with an undisturbed one."""
     for name in ("calm", "wild"):
         (folder / name).mkdir()
     for only_failed in (False, True):

@@ -41,7 +41,7 @@ def do(run: Run, one: Result) -> None:
 
 
 def exit_code(target: Callable[..., None], *arguments: object) -> int | None:
-    """The exit code of a process that calls `target(*arguments)`."""
+    """Returns the exit code of a process that calls `target(*arguments)`."""
     process = server().Process(target=target, args=arguments)
     process.start()
     process.join()
@@ -49,7 +49,6 @@ def exit_code(target: Callable[..., None], *arguments: object) -> int | None:
 
 
 def begin(folder: Path) -> None:
-    """Tries to open the run from another process."""
     try:
         Run(folder, MADE).__enter__()
     except RunError:

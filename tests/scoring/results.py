@@ -11,19 +11,19 @@ from tests.scoring.run_builder import HISTORY, result
 
 
 def sample_result(id: str = "a/1", response: str | None = "Oh no.", emotion: str | None = None, **more: Any) -> Result:
-    """A result; more: fields as for `run_builder.result`, or `logprobs`, the log-probabilities of its tokens."""
+    """Makes a result; more: fields as for `run_builder.result`, or `logprobs`, the log-probabilities of its tokens."""
     if (logprobs := more.pop("logprobs", None)) is not None:
         more |= {"logprob": sum(logprobs), "logprob_tokens": len(logprobs)}
     return result(id, response, emotion, history=HISTORY, **more)
 
 
 def replies(*texts: str | None) -> list[Result]:
-    """A result per text, each from another dialogue; None is a failed sample."""
+    """Makes a result per text, each from another dialogue; None is a failed sample."""
     return [sample_result(f"d{number}/1", text) for number, text in enumerate(texts)]
 
 
 def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
-    """A result per (gold, forecast); a gold label alone is a failed sample."""
+    """Makes a result per (gold, forecast); a gold label alone is a failed sample."""
     return [
         sample_result(f"d{number}/1", None, gold=pair)
         if isinstance(pair, str)
@@ -33,11 +33,10 @@ def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
 
 
 def compute(metric: Metric, results: Sequence[Result]) -> float:
-    """The value of a metric over the results that count for it."""
+    """Computes a metric over the results that count for it."""
     kept = [result for result, counts in zip(results, metric.mask(results), strict=True) if counts]
     return metric.prepare(kept)(np.arange(len(kept)))
 
 
 def count(metric: Metric, results: Sequence[Result]) -> int:
-    """The number of results that count for a metric."""
     return int(metric.mask(results).sum())

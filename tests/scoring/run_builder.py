@@ -37,7 +37,7 @@ def result(
     gold_response: str | None = "That is hard.",
     **more: Any,
 ) -> Result:
-    """A result; if `response` is None, the sample failed. The dialogue is the part of the id before its last slash."""
+    """Makes a result; without `response`, the sample failed. The dialogue is the id's part before its last slash."""
     dialogue = id.rpartition("/")[0] or id
     fields: dict[str, Any] = {"dialogue": dialogue, "gold_response": gold_response, "gold_emotion": gold, "calls": 5}
     if response is None:
@@ -49,7 +49,7 @@ def result(
 
 @cache
 def _merg() -> str:
-    """The settings of MERG as JSON, cached because reading YAML takes longer than writing a run."""
+    """Returns the settings of MERG as JSON, cached because reading YAML takes longer than writing a run."""
     return json.dumps(yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")))
 
 
@@ -66,7 +66,7 @@ def make_manifest(
     labels: Sequence[str] = LABELS,
     config: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """The manifest of a run with these results. samples: the protocol's n. config: overrides top-level settings."""
+    """Makes the manifest of a run with these results. samples: the protocol's n. config: overrides settings."""
     n = len(results) if samples is None else samples
     node = json.loads(_merg()) | {"name": system}
     parts = ("config", "corpus", "clips", "engine", "prompt mpa.j2")
@@ -108,15 +108,8 @@ def build_run(
     history: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     **manifest: Any,
 ) -> Path:
-    """Writes a run folder with the events of each sample's start, response calls and end. Returns `folder`.
-
-    Args:
-        folder: of the run.
-        results: of its samples.
-        logprobs: by sample, one per token; the response is split into as many tokens.
-        history: by sample; HISTORY for all others.
-        manifest: see `make_manifest`.
-    """
+    """Writes a run folder with the events of each sample's start, response calls and end. Returns `folder`. logprobs:
+    by sample, one per token; the response is split into as many tokens. history: by sample; HISTORY for others."""
     logprobs, history = logprobs or {}, history or {}
     with Run(folder, make_manifest(results, **manifest)) as run:
         for sample in results:
@@ -127,7 +120,7 @@ def build_run(
 
 
 def make_events(sample: Result, logprobs: Sequence[float], history: Sequence[tuple[str, str]]) -> list[events.Event]:
-    """The fewest events of a sample: its start, a call for the response in each pass up to the selected, its end."""
+    """Makes the fewest events of a sample: its start, a call for the response in each pass until selected, its end."""
     trace: list[events.Event] = [
         events.SampleStarted(
             sample=sample.id, at=AT, dialogue=sample.dialogue, history=tuple(history), responder="Ben", labels=LABELS
@@ -165,7 +158,6 @@ def make_call(
     prompt: str = "Write the next turn.",
     thinking: str = "",
 ) -> events.Called:
-    """The event of a call."""
     return events.Called(
         sample=sample,
         at=AT,

@@ -32,14 +32,12 @@ FILLER = ["and", "then", "I", "told", "them", "in", "the", "end", "what", "it", 
 
 
 class Labelled(NamedTuple):
-    """history: the texts of the turns before the reply."""
-
-    history: tuple[str, ...]
+    history: tuple[str, ...]  # the texts of the turns before the reply
     label: str
 
 
 def planted(labels: list[str], each: int, seed: int = 0, sure: float = 1.0) -> list[Labelled]:
-    """So many histories a label; its word `<label>word` stands in a share `sure` of them."""
+    """Makes `each` histories per label; its word `<label>word` is in a share `sure` of them."""
     draw = random.Random(seed)
     samples = []
     for number in range(each):
@@ -52,7 +50,7 @@ def planted(labels: list[str], each: int, seed: int = 0, sure: float = 1.0) -> l
 
 
 def write_talks(root: Path, labels: list[str], each: int = 6) -> Path:
-    """train.csv, valid.csv and test.csv; talks of two turns."""
+    """Writes train.csv, valid.csv and test.csv, with talks of two turns."""
     for offset, split in enumerate(("train", "valid", "test")):
         lines = []
         for number, sample in enumerate(planted(labels, each, seed=offset)):
@@ -66,7 +64,7 @@ def write_talks(root: Path, labels: list[str], each: int = 6) -> Path:
 
 
 def train(talks: Path, out: Path, *settings: str) -> int:
-    """`mmerg train` on talks of Ekman's six."""
+    """Runs `mmerg train` on talks of Ekman's six."""
     line = ["dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", f"out={out}", *settings]
     return run_main("mmerg.train", *line)
 

@@ -32,10 +32,10 @@ SERVER_SETTINGS = ("limits.", "host=", "names=", "origins=", "persona=", "fast="
 
 @dataclass(frozen=True)
 class Running:
-    """A running server. url: without a slash at its end. client: keeps its connections."""
+    """A running server."""
 
-    url: str
-    client: httpx.Client
+    url: str  # without a slash at its end
+    client: httpx.Client  # keeps its connections
     state: AppState
 
 
@@ -71,7 +71,7 @@ def running(
 
 
 def client_of(url: str) -> httpx.Client:
-    """A client without certificates, which take longer to load than ten requests."""
+    """Makes a client without certificates, which take longer to load than ten requests."""
     return httpx.Client(base_url=url, timeout=60, verify=False)
 
 

@@ -14,7 +14,6 @@ from tests.engine.parts import as_text, audit, find_stage
 
 
 def picture(kind: str = ".png", grey: int = 90) -> bytes:
-    """A picture of 160x120 pixels."""
     _, data = cv2.imencode(kind, np.full((120, 160, 3), grey, np.uint8))
     return bytes(data.tobytes())
 

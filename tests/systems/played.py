@@ -33,7 +33,7 @@ Script = Callable[[str, Request], ScriptItem]
 
 
 def smallest_reply(stage: str, request: Request) -> str:
-    """The smallest valid reply."""
+    """Returns the smallest valid reply."""
     if not request.schema:
         return TEXT
     return json.dumps(build_smallest(json.loads(request.schema), 0))
@@ -49,10 +49,8 @@ def _supply(supply: SourceOutput, state: State, forecast: str | None) -> SourceO
 
 
 class Played:
-    """A system of mmerg that has run on one scene.
-
-    settings: overrides of a run on the demo. supplied: the output of each source. emotion_of: overrides the dataset's.
-    """
+    """A system of mmerg that has run on one scene. settings: overrides of a run on the demo. supplied: the output of
+    each source. emotion_of: overrides the dataset's."""
 
     def __init__(
         self,
@@ -92,12 +90,12 @@ class Played:
         return [call.stage for call in self.calls]
 
     def prompt(self, number: int) -> str:
-        """The last message of call `number`."""
+        """Returns the last message of call `number`."""
         return self.calls[number].messages[-1].text
 
     @property
     def prompts(self) -> str:
-        """Everything that a model is shown, as in a golden file."""
+        """All that a model is shown, as in a golden file."""
         system = self.calls[0].messages[0].text
         messages = [
             f"=== {call.stage}, pass {call.t}, {len(message.images)} images, {call.sampling.get('temperature')}\n"

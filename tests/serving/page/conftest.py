@@ -37,10 +37,8 @@ class Site:
 
 @pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser with a camera that films the demo's clip, and a microphone that hears SOUND once.
-
-    A page needs the permission to use them.
-    """
+    """Starts a browser with a camera that films the demo's clip, and a microphone that hears SOUND once. A page needs
+    the permission to use them."""
     microphone = f"--use-file-for-fake-audio-capture={SOUND}%noloop"
     with chromium(*filming(CLIP, tmp_path_factory.mktemp("film")), microphone) as started:
         yield started
@@ -58,7 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def agents(site: Site) -> Agents:
-    """New agents, which become the model of the site."""
+    """Makes new agents, which become the model of the site."""
     agents = Agents()
     site.model = agents.backend
     return agents
@@ -73,14 +71,14 @@ def ready(page: Page, url: str = "") -> None:
 
 @pytest.fixture(scope="package")
 def window(browser: Browser, site: Site) -> Iterator[Watched]:
-    """A window for most tests, as opening one takes longer than emptying it."""
+    """Opens a window for most tests, as opening one takes longer than emptying it."""
     with watched(browser, origins=(site.url, f"blob:{site.url}")) as view:
         yield view
 
 
 @pytest.fixture
 def page(window: Watched, site: Site, agents: Agents) -> Iterator[Page]:
-    """The page on a laptop, in light colours, in a browser without stored data."""
+    """Opens the page on a laptop, in light colours, in a browser without stored data."""
     page = window.page
     page.goto(f"{site.url}/health")
     page.evaluate("sessionStorage.clear()")
@@ -99,7 +97,7 @@ def page(window: Watched, site: Site, agents: Agents) -> Iterator[Page]:
 
 @pytest.fixture
 def filmed(page: Page) -> Page:
-    """The page with permission to use the camera."""
+    """Gives the page permission to use the camera."""
     page.context.grant_permissions(["camera"])
     return page
 

@@ -35,11 +35,8 @@ OUTPUTS: Mapping[str, Mapping[str, object]] = {
 
 
 class Agents:
-    """MERG's agents, and that of one_pass.
-
-    In the first pass they forecast joy, which the audit blames. In the next pass they forecast sadness, and all checks
-    pass. instead: other replies, by stage.
-    """
+    """MERG's agents, and that of one_pass. In the first pass they forecast joy, which the audit blames. In the next
+    pass they forecast sadness, and all checks pass. instead: other replies, by stage."""
 
     def __init__(self, **instead: ScriptItem) -> None:
         self.instead = instead
@@ -59,11 +56,9 @@ class Agents:
             self._go_on.set()
 
     def seeds(self) -> set[int]:
-        """Returns the seeds of all calls so far."""
         return {request.sampling.seed for request in self.backend.requests}
 
     def prompts(self, stage: str) -> list[str]:
-        """Returns the prompts of a stage so far."""
         return [request.messages[1].text for request in self.backend.requests if _stage(request) == stage]
 
     def _answer(self, request: Request) -> ScriptItem:
