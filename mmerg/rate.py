@@ -11,15 +11,13 @@ Exit code 0 done, 2 configuration or input wrong, 130 interrupted. A study that 
 
 from __future__ import annotations
 
-import os
 import sys
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import start
 from mmerg.errors import ConfigError, did_you_mean
-from mmerg.experiment.program import run_program
+from mmerg.experiment.program import run_program, split_paths
 
 if TYPE_CHECKING:
     from mmerg.settings.commands import RateSettings
@@ -35,11 +33,7 @@ def main() -> int:
     if sys.argv[1].startswith("-"):
         return run_program("rate", lambda _: 0, __doc__)
     action, *rest = sys.argv[1:]
-
-    def is_path(word: str) -> bool:  # the folders of a sweep's runs have "=" in their names
-        return not word.startswith("-") and ("=" not in word or os.path.isdir(word))  # noqa: PTH112
-
-    paths = [*takewhile(is_path, rest)]
+    paths, sys.argv[1:] = split_paths(rest)
 
     def job(settings: RateSettings) -> int:
         if action not in NEEDED:
@@ -50,7 +44,7 @@ def main() -> int:
             raise ConfigError(needed, where="command line", hint="see `mmerg rate --help`")
         from mmerg.rating import launch, power  # after --help, which stays quick
 
-        folder, *others = map(Path, paths or ["."])
+        folder, *others = paths or [Path()]
         match action:
             case "new":
                 return launch.create(settings, folder, others)
@@ -61,7 +55,6 @@ def main() -> int:
             case _:
                 return {"serve": launch.serve, "score": launch.score, "export": launch.export}[action](settings, folder)
 
-    sys.argv[1:] = rest[len(paths) :]
     return run_program("rate", job, __doc__)
 
 

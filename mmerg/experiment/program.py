@@ -10,8 +10,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -124,6 +125,17 @@ def _task(config_name: str, job: Job) -> Callable[[DictConfig], JobOutcome]:
         return outcome
 
     return task
+
+
+def split_paths(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Splits arguments into paths and those for Hydra, from the first option or key=value that is no folder."""
+
+    def is_path(argument: str) -> bool:  # the folders of a sweep's runs have "=" in their names
+        is_folder = os.path.isdir(argument)  # noqa: PTH112  (Path's raises for a name as long as a setting may be)
+        return not argument.startswith("-") and ("=" not in argument or is_folder)
+
+    paths = list(takewhile(is_path, arguments))
+    return list(map(Path, paths)), list(arguments[len(paths) :])
 
 
 def is_sweep() -> bool:
