@@ -74,9 +74,11 @@ def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine
     capabilities = ", ".join(engine.capabilities)
     yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
     yield "context", probes.check_context(engine)
-    image_tokens = cache(partial(_image_tokens, settings, backend))
+    size = _image_size(settings)
+    image_tokens = cache(lambda: probes.count_frame_tokens(backend, *size))
     if engine.vision:
-        yield "frame", _run(lambda: _frame(settings, image_tokens(), backend, engine))
+        family = getattr(backend, "architecture", "") or engine.model.lower()
+        yield "frame", _run(lambda: probes.check_frame_tokens(image_tokens(), *size, family, engine))
     else:
         yield "vision", ("ok", "no: the model gets measured descriptions of frames")
     if isinstance(settings, DoctorRunSettings):
@@ -140,15 +142,6 @@ def _image_size(settings: Settings) -> tuple[int, int]:
     width = settings.frames.long_side if isinstance(settings, DoctorRunSettings) else settings.backbone.image_side
     width *= 2 if settings.backbone.max_images == 1 else 1  # a grid of frames
     return width, width * 3 // 4
-
-
-def _image_tokens(settings: Settings, backend: Backend) -> int:
-    return probes.count_frame_tokens(backend, *_image_size(settings))
-
-
-def _frame(settings: Settings, tokens: int, backend: Backend, engine: Engine) -> Finding:
-    family = getattr(backend, "architecture", "") or engine.model.lower()
-    return probes.check_frame_tokens(tokens, *_image_size(settings), family, engine)
 
 
 def _failed(error: CallError) -> Finding:

@@ -22,7 +22,7 @@ Value = str | int | float | bool | list[str] | list[int] | list[float]
 
 WIDTH, INNER, KEYS, BLOCKS, PATCH, MERGED = 64, 128, 32, 2, 14, 256
 CONTEXT = 32768
-END_OF_TEXT, TURN_START, TURN_END, VOCABULARY = 256, 257, 258, 259
+TURN_END, VOCABULARY = 258, 259  # after the bytes, the end of text, and the start of a turn
 CONSTANT = 64.0  # the first number of each vector in the vision model, for `move_bias`
 ALIGNMENT = 32
 F32, F16, Q8_0 = 0, 1, 8

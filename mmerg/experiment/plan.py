@@ -30,7 +30,7 @@ from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.backbone import BackbonePlan
-from mmerg.experiment.build import build_keyframe_sampler, build_prompts, load_corpus
+from mmerg.experiment.build import build_keyframe_sampler, load_corpus
 from mmerg.experiment.equal_tokens import with_equal_tokens
 from mmerg.experiment.session import new_session
 from mmerg.experiment.sources import build_sources
@@ -44,6 +44,7 @@ from mmerg.settings.model import DatasetSettings, FramesSettings, ProtocolSettin
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
 from mmerg.systems.audit import LabelPrior
+from mmerg.systems.build import build_system
 from mmerg.systems.system import System
 
 
@@ -284,14 +285,15 @@ def with_label_prior(system: System, prior: LabelPrior, corpus: Corpus, where: s
 def plan_prompts(settings: RunSettings) -> Prompts:
     """Builds the system with its templates, and with measured checks if `auditor` names a file, but without sources.
     Raises ConfigError if the checks were measured with other prompts."""
-    system, dataset = settings.system, settings.dataset
-    prompts = build_prompts(system, settings.sources, settings.frames.seen_by, dataset.emotion_of)
+    system, emotion_of = settings.system, settings.dataset.emotion_of
+    built = build_system(system, settings.sources).with_frames_shown_to(settings.frames.seen_by)
+    prompts = Prompts(built, emotion_of)
     auditor = _read_auditor(settings)
     if auditor and auditor.checks and prompts.system.auditor:
         if system.loop == "refine":
             what = "loop=refine uses free-text feedback, so measured checks have no effect"
             raise ConfigError(what, where=f"auditor={settings.auditor}", hint="remove auditor=…, or use another system")
-        prompts = Prompts(prompts.system.with_checks(auditor.checks), dataset.emotion_of)
+        prompts = Prompts(prompts.system.with_checks(auditor.checks), emotion_of)
         auditor.check_prompts(prompts.compute_check_digests(), f"auditor={settings.auditor}")
     return prompts
 

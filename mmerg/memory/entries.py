@@ -1,10 +1,9 @@
 """The entries of a memory: turns of a corpus with their history, and the key text by which each is found."""
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import CorpusError
@@ -100,11 +99,6 @@ def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], 
 
 def as_pairs(turns: Iterable[Turn]) -> Pairs:
     return tuple((turn.speaker, turn.text) for turn in turns)
-
-
-def to_line(entry: Entry) -> str:
-    """Formats the entry as a line of JSON, for the digest of the memory."""
-    return json.dumps(asdict(entry), sort_keys=True) + "\n"
 
 
 def _join_lines(text: str) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import RunError, make_write_error
-from mmerg.memory.entries import build_entries, build_key, to_line
+from mmerg.memory.entries import build_entries, build_key
 from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.settings.sources import KeySettings
@@ -47,12 +48,13 @@ def open_memory(
     """Opens the memory of `corpus`, or builds it in `folder` if it does not exist. Also returns the number of skipped
     turns, by reason. Raises RunError if the memory cannot be read or written."""
     entries, skipped = build_entries(corpus, key)
+    lines = "".join(json.dumps(asdict(entry), sort_keys=True) + "\n" for entry in entries)
     identity = {
         "format": FORMAT,
         "corpus": {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint},
         "entries": {
             "count": len(entries),
-            "sha256": hashlib.sha256("".join(map(to_line, entries)).encode()).hexdigest(),
+            "sha256": hashlib.sha256(lines.encode()).hexdigest(),
         },
         "key": key.plain(),
         "embedder": embedder.identity(),

@@ -95,6 +95,7 @@ def draw_blame(blame: DataFrame, run: RunData) -> Figure:
     axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
     axes.set_xlabel("of the samples in the pass")
     axes.tick_params(axis="y", length=0)
-    style.add_legend(legend, axes)
+    legend.axis("off")
+    legend.legend(handles=axes.get_legend_handles_labels()[0], loc="upper left")
     style.add_texts(figure, TITLE, describe_runs([run]))
     return figure

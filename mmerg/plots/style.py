@@ -24,7 +24,6 @@ from mmerg.errors import preview
 from mmerg.storage.files import write_atomically
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH = 3.3  # inches
@@ -32,7 +31,7 @@ SMALL, LARGE = 7.0, 8.0  # points
 LINE = 0.13  # inches; the height of a line of small text
 FONT = "DejaVu Sans"
 MAX_LABEL = 32  # characters
-INK, GREY, PALE, FAINT = "#1a1a1a", "#555555", "#8a8a8a", "#d9d9d9"
+INK, GREY, FAINT = "#1a1a1a", "#555555", "#d9d9d9"
 _escaped: set[str] = set()  # characters that no installed font has
 _DATES_AND_PROGRAMS = {
     "png": ("Software",),
@@ -138,11 +137,6 @@ def _list_characters(family: str) -> frozenset[int]:
 
     files = (findfont(FontProperties(family=[family], weight=weight)) for weight in ("normal", "bold"))
     return frozenset.intersection(*(frozenset(get_font(file).get_charmap()) for file in files))
-
-
-def add_legend(place: Axes, axes: Axes) -> None:
-    place.axis("off")
-    place.legend(handles=axes.get_legend_handles_labels()[0], loc="upper left")
 
 
 def encode_figure(figure: Figure, ending: str) -> bytes:

@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -23,7 +22,6 @@ from mmerg.reporting.changes import is_rewritten
 from mmerg.reporting.outcome import classify_outcome, is_label_wrong
 from mmerg.runs.manifest import shorten_digest
 
-ASSETS = ("report.css", "report.js")
 ID, TEXT, SEARCHED = 80, 220, 2000  # limits, in characters, of an id and a text in a table, and of a searched text
 STEP = 200  # rows of the table of samples to show at once
 
@@ -62,11 +60,6 @@ def render(template: str, **values: Any) -> str:
     """Renders a page. All templates need `top`, the path from the page to the top of the report. Pages of a run and a
     sample also need `up`, the path to the top of the run's pages. Both are "" or end with a slash."""
     return _environment().get_template(template).render(**values)
-
-
-def read_asset(name: str) -> bytes:
-    """Reads a file of the package that every report holds."""
-    return (files("mmerg.reporting") / "assets" / name).read_bytes()
 
 
 def spell_out(value: object) -> object:

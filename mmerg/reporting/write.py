@@ -4,12 +4,13 @@ write_report([Path("runs/demo-merg-…")], Path("report"))
 """
 
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from mmerg.errors import RunError
 from mmerg.reporting.folder import ReportFolder, report_folder
 from mmerg.reporting.outcome import list_outcomes
-from mmerg.reporting.render import ASSETS, read_asset, render
+from mmerg.reporting.render import render
 from mmerg.reporting.run_pages import RunPages
 from mmerg.runs.comparison import CHANGES, compare_samples
 from mmerg.runs.config_diff import diff_configs, label_runs
@@ -27,8 +28,8 @@ def write_report(paths: Sequence[Path], out: Path) -> Path:
     several = len(paths) > 1
     by_prefix = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}
     with report_folder(out) as folder:
-        for name in ASSETS:
-            folder.write(f"assets/{name}", read_asset(name))
+        for name in ("report.css", "report.js"):
+            folder.write(f"assets/{name}", (files("mmerg.reporting") / "assets" / name).read_bytes())
         for prefix, run in by_prefix.items():
             others = {name: other for name, other in by_prefix.items() if name != prefix}
             run.write(folder, prefix, others)

@@ -44,19 +44,16 @@ class Setting:
 def diff_configs(manifests: Sequence[BaseManifest]) -> list[Setting]:
     """Lists the differences between runs: settings in order, digests of inputs, the engine, and the commit. If replies
     were imported, only the differences of system, dataset and protocol are known."""
+    commits = [manifest.sessions[0].git_commit if manifest.sessions else None for manifest in manifests]
     differences = _find_differences(
         [_flatten_settings(manifest.settings) for manifest in manifests],
         [_shorten_digests(manifest) for manifest in manifests],
-        [{COMMIT: shorten_digest(_read_commit(manifest))} for manifest in manifests],
+        [{COMMIT: shorten_digest(commit or NONE)} for commit in commits],
     )
     if any(isinstance(manifest, Manifest) and manifest.imported for manifest in manifests):
         known = ("system.name", "dataset.", "protocol.", "corpus digest")
         return [setting for setting in differences if setting.name.startswith(known)]
     return differences
-
-
-def _read_commit(manifest: BaseManifest) -> str:
-    return (manifest.sessions[0].git_commit if manifest.sessions else None) or NONE
 
 
 def describe_changes(then: BaseManifest, now: BaseManifest) -> list[str]:

@@ -34,7 +34,7 @@ def build_system(settings: SystemSettings, sources: Collection[str] = (), group:
         raise ConfigError(what, where=where, hint="use system.equal_tokens=null system.n=10, or system=best_of_n")
     _check_sources(settings, sources, where)
     settings = _ablate(settings, where)
-    auditor = settings.auditor
+    auditor, loop = settings.auditor, settings.loop
     system = System(
         name=settings.name,
         prompts=(*(locate_folder(folder, where=f"{where}, prompts") for folder in settings.prompts), COMMON),
@@ -47,7 +47,7 @@ def build_system(settings: SystemSettings, sources: Collection[str] = (), group:
         final_selection=settings.final_selection,
         retain=settings.retain,
         rerun_temperature=settings.rerun_temperature,
-        loop=_find_loop(settings.loop, f"{where}, loop"),
+        loop=loop if isinstance(loop, str) and loop in LOOPS else _import_callable(loop, f"{where}, loop"),
         stop=auditor.stop if auditor else "",
         score=auditor.score if auditor else "",
         n=settings.n,
@@ -58,10 +58,6 @@ def build_system(settings: SystemSettings, sources: Collection[str] = (), group:
     )
     check_system(system, auditor, sources, where)
     return system
-
-
-def _find_loop(loop: str | ClassSpec, where: str) -> str | Callable[..., Any]:
-    return loop if isinstance(loop, str) and loop in LOOPS else _import_callable(loop, where)
 
 
 def _build_stage(name: str, settings: StageSettings, where: str) -> Stage:
