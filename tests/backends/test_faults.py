@@ -1,7 +1,6 @@
 """Servers that hang up, hang or send nonsense: every call ends with a named failure, for each API."""
 
 import json
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -24,6 +23,7 @@ from tests.backends.conftest import (
     stream,
     whole,
 )
+from tests.llama_server import find_free_port
 
 REQUEST = Request((Message("user", "Hello"),), Sampling(num_predict=8))
 PATIENT = Deadlines(connect=30, first_token=30, stall=30, total=30)
@@ -122,16 +122,10 @@ def test_errors_are_named(faulty: Faulty, wire: Wire, steps: tuple[bytes, ...], 
     assert wire.failure(faulty, *steps).failure is failure
 
 
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @pytest.mark.parametrize("call", [lambda b: b.describe(), lambda b: b.complete(REQUEST)], ids=["describe", "complete"])
 def test_an_unreachable_host_is_named(wire: Wire, call: Callable[[Backend], object]) -> None:
     with pytest.raises(CallError) as caught:
-        call(wire.backend(f"http://127.0.0.1:{closed_port()}"))
+        call(wire.backend(f"http://127.0.0.1:{find_free_port()}"))
     assert caught.value.failure is Failure.UNREACHABLE
     assert wire.away in caught.value.hint
     assert "backend.hosts" in caught.value.hint

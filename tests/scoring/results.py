@@ -22,6 +22,11 @@ def replies(*texts: str | None) -> list[Result]:
     return [sample_result(f"d{number}/1", text) for number, text in enumerate(texts)]
 
 
+def make_pairs(pairs: Sequence[tuple[str, str]]) -> list[Result]:
+    """Makes a result per pair of a reply and its gold response."""
+    return [sample_result(f"d{number}/1", reply, gold_response=gold) for number, (reply, gold) in enumerate(pairs)]
+
+
 def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
     """Makes a result per (gold, forecast); a gold label alone is a failed sample."""
     return [

@@ -7,7 +7,7 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.bertscore import bert_scores, load_scorer
-from tests.scoring.results import compute, count, sample_result
+from tests.scoring.results import compute, count, make_pairs, sample_result
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] oh no dear that is hard i am so sorry , . ! ? you"
 WORDS = VOCABULARY.split()
@@ -49,10 +49,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make_results(pairs: list[tuple[str, str]]) -> list[Any]:
-    return [sample_result(f"d{n}/1", reply, gold_response=gold) for n, (reply, gold) in enumerate(pairs)]
-
-
 @pytest.mark.slow
 def test_scores_equal_those_of_the_package(tiny: Path) -> None:
     from bert_score import BERTScorer
@@ -62,9 +58,9 @@ def test_scores_equal_those_of_the_package(tiny: Path) -> None:
     for number, metric in enumerate(bert_scores(str(tiny), 2)):
         for pair in PAIRS:
             alone = float(scorer.score([pair[0]], [pair[1]])[number][0])
-            assert compute(metric, make_results([pair])) == pytest.approx(100 * alone, abs=1e-4)
+            assert compute(metric, make_pairs([pair])) == pytest.approx(100 * alone, abs=1e-4)
         together = scorer.score([reply for reply, _ in PAIRS], [gold for _, gold in PAIRS])[number]
-        assert compute(metric, make_results(PAIRS)) == pytest.approx(100 * float(together.mean()), abs=0.5)
+        assert compute(metric, make_pairs(PAIRS)) == pytest.approx(100 * float(together.mean()), abs=0.5)
 
 
 def test_a_pair_s_score_does_not_depend_on_other_pairs(tiny: Path) -> None:

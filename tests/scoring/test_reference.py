@@ -1,6 +1,5 @@
 """Scores against the gold response are those of the packages."""
 
-from collections.abc import Sequence
 from statistics import fmean
 
 import numpy as np
@@ -13,9 +12,8 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from mmerg.runs.result import Result
 from mmerg.scoring.reference import meteor, reference_metrics
-from tests.scoring.results import compute, sample_result
+from tests.scoring.results import compute, make_pairs
 
 TEXT = st.lists(st.sampled_from(["I", "am", "so", "sorry.", "No!", "You got it?"]), min_size=1, max_size=8).map(
     " ".join
@@ -33,10 +31,6 @@ class NoSynonyms:
         return "none"
 
 
-def results(pairs: Sequence[tuple[str, str]]) -> list[Result]:
-    return [sample_result(f"d{number}/1", reply, gold_response=gold) for number, (reply, gold) in enumerate(pairs)]
-
-
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6))
 def test_scores_are_those_of_the_packages(pairs: list[tuple[str, str]]) -> None:
     own, gold = map(list, zip(*pairs, strict=True))
@@ -46,12 +40,12 @@ def test_scores_are_those_of_the_packages(pairs: list[tuple[str, str]]) -> None:
         "rouge_l": 100 * fmean(rouge.score(b, a)["rougeL"].fmeasure for a, b in pairs),
         "chrf": fmean(CHRF().sentence_score(a, [b]).score for a, b in pairs),
     }
-    assert {name: compute(METRICS[name], results(pairs)) for name in expected} == pytest.approx(expected)
+    assert {name: compute(METRICS[name], make_pairs(pairs)) for name in expected} == pytest.approx(expected)
     wordnet = NoSynonyms()
     metric = meteor(wordnet)
     assert "wordnet-none" in metric.signature
     stems = 100 * fmean(meteor_score([cut(b)], cut(a), wordnet=wordnet) for a, b in pairs)
-    assert compute(metric, results(pairs)) == pytest.approx(stems)
+    assert compute(metric, make_pairs(pairs)) == pytest.approx(stems)
 
 
 def test_bleu_of_a_draw() -> None:
@@ -62,5 +56,5 @@ def test_bleu_of_a_draw() -> None:
     ]
     places = np.array([0, 0, 2])
     own, gold = map(list, zip(*(pairs[place] for place in places), strict=True))
-    drawn = METRICS["bleu"].prepare(results(pairs))(places)
+    drawn = METRICS["bleu"].prepare(make_pairs(pairs))(places)
     assert drawn == pytest.approx(BLEU().corpus_score(own, [gold]).score)
