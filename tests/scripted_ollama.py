@@ -28,11 +28,9 @@ PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gent
 class ScriptedOllama:
     """The state of a server, which a test may change while it runs."""
 
-    def __init__(
-        self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str], version: str, digest: str
-    ) -> None:
+    def __init__(self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str], digest: str) -> None:
         self.on_call, self.answer = on_call, answer
-        self.version, self.digest = version, digest
+        self.version, self.digest = VERSION, digest
         self.calls = 0
         self.dies = False  # True closes the connection in the middle of each reply
         self.unloadable: set[str] = set()  # models that exist but fail to load
@@ -52,14 +50,11 @@ def scripted_ollama(
     models: tuple[str, ...] = ("qwen2.5vl:7b",),  # all of which are loaded
     on_gpu: float | None = None,  # the share of a model; None hides the size and context of models
     port: int = 0,  # any free one
-    version: str = VERSION,
     digest: str = DIGEST,
-    architecture: str = "qwen25vl",
-    image_tokens: int = 432,  # of an image of any size
     logprob: Callable[[dict[str, Any], str], float] = lambda *_: -0.5,  # of each word, by request and reply
 ) -> Iterator[ScriptedOllama]:
     """Runs a server on a loopback port. If a schema allows a single value, the reply is it, whatever `answer` says."""
-    state = ScriptedOllama(on_call, answer or merg_answer, version, digest)
+    state = ScriptedOllama(on_call, answer or merg_answer, digest)
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
@@ -79,7 +74,7 @@ def scripted_ollama(
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if self.path == "/api/show":
-                info = {"general.architecture": architecture, f"{architecture}.context_length": 32768}
+                info = {"general.architecture": "qwen25vl", "qwen25vl.context_length": 32768}
                 self._send({"capabilities": list(capabilities), "model_info": info, "details": {}})
                 return
             with state.guard:
@@ -95,7 +90,7 @@ def scripted_ollama(
                 self._send(completion(text))
                 return
             images = sum(len(message.get("images", ())) for message in body["messages"])
-            prompt = 10 + images * image_tokens
+            prompt = 10 + 432 * images
             counts = {"prompt_eval_count": prompt, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
             words = re.findall(r"\s*\S+", text) if body.get("logprobs") else []
             tokens: list[dict[str, Any]] = [{"token": word, "logprob": logprob(body, text)} for word in words]

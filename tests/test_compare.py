@@ -127,10 +127,10 @@ def test_differing_settings_are_listed(pair: tuple[str, str], capsys: pytest.Cap
     assert settings in capsys.readouterr().out
 
 
-def run_seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
+def run_seeds(folder: Path, name: str, *patterns: str) -> list[str]:
     """A run per pattern. They differ only in their seeds."""
     made = []
-    for seed, pattern in enumerate(patterns, start=first):
+    for seed, pattern in enumerate(patterns):
         made.append(write_run(folder / f"{name}{seed}", make_results(pattern)))
         edit_run(made[-1], lambda manifest, seed=seed: manifest["settings"].update(seed=seed))
         edit_run(made[-1], lambda manifest: manifest["settings"]["system"].update(max_iterations=len(name)))

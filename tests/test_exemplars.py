@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.protocols import select
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
@@ -240,8 +239,8 @@ DIALOGUES = corpus_with(
 )
 
 
-def open_exemplars(folder: Path, key: Key, settings: MemorySettings, evaluated: Corpus = DIALOGUES) -> Exemplars:
-    source = Exemplars(settings.model_copy(update={"key": key}), Letters(), SITUATIONS, evaluated, folder)
+def open_exemplars(folder: Path, key: Key, settings: MemorySettings) -> Exemplars:
+    source = Exemplars(settings.model_copy(update={"key": key}), Letters(), SITUATIONS, DIALOGUES, folder)
     source.open(RecordedProgress())
     return source
 

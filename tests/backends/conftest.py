@@ -119,9 +119,9 @@ class _Handler(socketserver.StreamRequestHandler):
                 self.wfile.write(self.server.drip)
 
 
-def json_response(content: object, status: str = "200 OK", kind: str = "application/json") -> bytes:
+def json_response(content: object, status: str = "200 OK") -> bytes:
     """Returns a complete response that states its length."""
-    return whole(json.dumps(content).encode(), status, kind)
+    return whole(json.dumps(content).encode(), status, "application/json")
 
 
 def whole(body: bytes, status: str = "200 OK", kind: str = "application/x-ndjson") -> bytes:

@@ -152,7 +152,7 @@ def name_dialogues(session: int) -> list[str]:
     return sorted([*names, *(next(rest) for _ in range(DIALOGUES[session] - len(names)))])
 
 
-def session5(undecided: int = 5) -> list[Recording]:
+def session5(undecided: int) -> list[Recording]:
     """Makes Session 5 with its 31 dialogues. The last turn of `undecided` dialogues has no majority."""
     recordings = []
     for number, name in enumerate(name_dialogues(5)):

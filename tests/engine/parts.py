@@ -77,8 +77,8 @@ def make_keyframes(count: int, described: bool = False) -> tuple[Keyframe, ...]:
     )
 
 
-def state_with_images(count: int = 2) -> State:
-    frames = make_keyframes(count)
+def state_with_images() -> State:
+    frames = make_keyframes(2)
     return State(SCENE, frames, tuple(Image(k.frame.sha256, b"jpeg") for k in frames))
 
 

@@ -56,11 +56,11 @@ def one_token_reply(*likeliest: tuple[str, float]) -> Reply:
     return Reply(text=tokens[0].token, finish=Finish.LENGTH, logprobs=(head,))
 
 
-def complete_state(reply: str = SAID["sgrg"]) -> State:
+def complete_state() -> State:
     state = State(SCENE)
     for name, output in outputs().items():
         gives = next(stage.gives for stage in merg().stages if stage.name == name)
-        state = state.with_output(gives, reply if name == "sgrg" else output)
+        state = state.with_output(gives, SAID["sgrg"] if name == "sgrg" else output)
     return state
 
 

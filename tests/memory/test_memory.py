@@ -23,8 +23,8 @@ QUERY = Query(Origin("q"), "aaaa", "aaaa", emotion="sadness", reply="hidden")
 ALL = {"exclude_similarity": None}
 
 
-def build_memory(folder: Path, key: Key | None = None, embedder: Letters | None = None) -> Memory:
-    return open_memory(folder, SOURCE, key or Key(), embedder or Letters(), RecordedProgress())[0]
+def build_memory(folder: Path, embedder: Letters | None = None) -> Memory:
+    return open_memory(folder, SOURCE, Key(), embedder or Letters(), RecordedProgress())[0]
 
 
 @pytest.fixture

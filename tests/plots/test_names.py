@@ -10,11 +10,9 @@ from mmerg.runs.manifest import RunRef, check_runs
 from tests.scoring.run_builder import build_run, make_manifest, result
 
 
-def make_ref(
-    run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5"
-) -> RunRef:
+def make_ref(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld") -> RunRef:
     config = {"backbone": {"name": backbone}}
-    manifest = make_manifest([], corpus=corpus, protocol=protocol, system=system, model=backbone, config=config)
+    manifest = make_manifest([], corpus=corpus, protocol="n=5", system=system, model=backbone, config=config)
     return RunRef(Path("runs") / run, manifest)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from playwright.sync_api import Browser, Dialog, Page, Request
@@ -72,20 +72,17 @@ def watched(
     browser: Browser,
     *,
     width: int = 1280,
-    scheme: Literal["light", "dark"] = "light",
     origins: tuple[str, ...] = ("file:",),
-    fresh: bool = False,
     **more: Any,
 ) -> Iterator[Watched]:
-    """Opens a page. fresh: in a new context, for a page that stores something or has special options. Other pages share
-    one, which halves the time of a test."""
-    if not (fresh or more or origins != ("file:",)):
+    """Opens a page. Pages without special options share a context, which halves the time of a test."""
+    if not (more or origins != ("file:",)):
         view = _shared(browser)
-        view.page.emulate_media(media="null", color_scheme=scheme)
+        view.page.emulate_media(media="null", color_scheme="light")
         view.page.set_viewport_size({"width": width, "height": 900})
         yield view
         return
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light", **more)
     try:
         yield Watched(context.new_page(), *origins)
     finally:

@@ -53,11 +53,11 @@ def own(shard: Shard) -> list[tuple[int, str]]:
     return [(n, one) for n, one in enumerate(SAMPLES_OF_IT) if shard.contains(one.partition("/")[0])]
 
 
-def write_shard(run: Path, text: str, identity: str = "same", done: int | None = None) -> Path:
-    """A shard with its first `done` samples (None: all, in reverse order)."""
+def write_shard(run: Path, text: str, identity: str = "same") -> Path:
+    """A shard with its samples in reverse order."""
     shard = Shard.parse(text)
     samples = [sample for _, sample in own(shard)]
-    folder = write(shard.folder(run), manifest(shard, identity), samples[:done][::-1], seal=done is None)
+    folder = write(shard.folder(run), manifest(shard, identity), samples[::-1])
     write_order(folder, own(shard))
     return folder
 

@@ -12,9 +12,7 @@ LABELS = ["afraid", "joyful", "sad"]
 DATA = SplitData(corpus="own", split="train", samples=1, digest="0" * 64)
 
 
-def fitted(
-    samples: list[Labelled], over: list[tuple[str, ...]] | None = None, lexicon: Lexicon | None = None, k1: int = 1
-) -> Sem:
+def fitted(samples: list[Labelled], over: list[tuple[str, ...]] | None = None, lexicon: Lexicon | None = None) -> Sem:
     """The model of the samples, with its S over the histories of `over`."""
     words, histories = build_vectorizer(min_df=2), [sample.history for sample in samples]
     model = fit_classifier(words.fit_transform(histories), [sample.label for sample in samples], 1.0, 300)
@@ -23,7 +21,7 @@ def fitted(
         labels=model.classes_.tolist(),
         trained_on=DATA,
         validated_on=DATA,
-        causes=fit_causes(words, model, over or histories, DATA, k1, lexicon),
+        causes=fit_causes(words, model, over or histories, DATA, 1, lexicon),
         conversations=(),
         words=words.get_feature_names_out().tolist(),
         idf=words.idf_.tolist(),
