@@ -1,10 +1,10 @@
-"""Measures the overhead of mmerg per call, without the model and HTTP, and with and without the reply cache.
+"""Measures the overhead of mmerg per call, without the model and HTTP, and with and without the completion cache.
 
-A scripted server in a separate process replies at once. All variants send the same requests: five calls per sample,
+A scripted server in a separate process responds at once. All variants send the same requests: five calls per sample,
 text only, one sample at a time. Results are processor time and wall time in milliseconds per call:
 
-    off, miss, hit  `mmerg run` of MERG without a reply cache, with an empty one, and with one that has every reply
-    raw             the requests of `off` by `http.client`, with a connection per call: the cost of HTTP
+    off, miss, hit  `mmerg run` of MERG without a completion cache, with an empty one, and with one that has every
+    completion raw             the requests of `off` by `http.client`, with a connection per call: the cost of HTTP
 
 A call takes (T(n) - T(1)) / (5 (n - 1)), so start-up does not count. "beside HTTP" is the time minus that of `raw` in
 the same round. The last result is the start of a command: `mmerg run --help`, compared with bare imports of what it
@@ -46,7 +46,7 @@ from tests.scripted_ollama import scripted_ollama
 START = {"help": ("-m", "mmerg", "run", "--help"), "imports": ("-c", "import hydra, omegaconf, pydantic")}
 
 
-def reply_minimally(body: Mapping[str, Any]) -> str:
+def complete_minimally(body: Mapping[str, Any]) -> str:
     """Returns the shortest completion that the schema allows; audits pass."""
     schema = body.get("format") or body.get("response_format", {}).get("json_schema", {}).get("schema")
     return json.dumps(build_smallest(schema, 0)) if schema else TEXT
@@ -56,7 +56,7 @@ def serve(pipe: Connection) -> None:
     """Serves until the process is ended. Keeps connections open, as Ollama does, and sends without delay."""
     BaseHTTPRequestHandler.protocol_version = "HTTP/1.1"
     BaseHTTPRequestHandler.disable_nagle_algorithm = True
-    with scripted_ollama(answer=reply_minimally) as server:
+    with scripted_ollama(answer=complete_minimally) as server:
         pipe.send(server.url)
         pipe.recv()
 
@@ -124,7 +124,7 @@ def main() -> None:
 
     def keep(body: dict[str, Any]) -> str:
         bodies.append(body)
-        return reply_minimally(body)
+        return complete_minimally(body)
 
     with tempfile.TemporaryDirectory() as name, run_server() as url:
         folder, root = Path(name), write_corpus(Path(name), options.samples)

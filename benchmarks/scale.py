@@ -1,6 +1,6 @@
 """Measures the time and memory per sample as a run grows, and the cost of repeating the command after the run.
 
-Each run is a separate process: `mmerg run` with one call per sample on the dry backend, which replies at once. The run
+Each run is a separate process: `mmerg run` with one call per sample on the dry backend, which responds at once. The run
 folder is complete. Results by number of samples:
 
     ms      processor time per sample, (T(n) - T(1)) / (n - 1): without start-up, but with reading the corpus

@@ -4,7 +4,7 @@ Plants faults in one stage of each sample's first pass (another dialogue's outpu
 makes), and adds forecasts that the gold label contradicts. Prints AUC, sensitivity, blame and calibration by form of
 check and kind of fault, and the worth of the run's loop. Writes planted.json to the run folder, for `mmerg report`.
 `--calibrate auditor.json` saves the best form and threshold per stage, for `mmerg run auditor=auditor.json`.
-Calls the run's own model. The same command resumes from the reply cache.
+Calls the run's own model. The same command resumes from the completion cache.
 Exit code 0 all fine, 1 calls failed for some samples, 2 the run, an option or the server is wrong, 130 interrupted.
 """
 

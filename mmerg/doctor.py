@@ -1,11 +1,11 @@
 """Tests a model server before a run: `mmerg doctor backbone=qwen2.5vl-7b`.
 
-Checks every host: version, digest, capabilities, a reply, schema, log-probabilities, seeds, speed, simultaneous calls,
-with vision the tokens of a frame and two images, and on Ollama the loaded context and what spills to the CPU. With a
-dataset and other settings of a run, also checks whether the longest dialogue fits the context, and the run's auditor;
-contamination=true asks the model to complete lines of the dataset. If one host is down or cannot load the model, the
-others are still checked.
-Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
+Checks every host: version, digest, capabilities, a completion, schema, log-probabilities, seeds, speed, simultaneous
+calls, with vision the tokens of a frame and two images, and on Ollama the loaded context and what spills to the CPU.
+With a dataset and other settings of a run, also checks whether the longest dialogue fits the context, and the run's
+auditor; contamination=true asks the model to complete lines of the dataset. If one host is down or cannot load the
+model, the others are still checked. Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or
+no such model.
 """
 
 import sys
@@ -114,7 +114,7 @@ def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> 
     sampling = Sampling().override(backbone.sampling.plain())
     several = engine.vision and backbone.max_images > 1
     return {
-        "reply": partial(probes.check_reply, backend),
+        "completion": partial(probes.check_completion, backend),
         "speed": partial(probes.check_speed, backend, CALLS + 6 * backbone.concurrency),
         "schema": partial(probes.check_schema, backend),
         "logprobs": partial(probes.check_logprobs, backend),

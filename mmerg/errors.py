@@ -8,8 +8,8 @@
     ├── RunError                a run folder cannot be used
     │   └── UnscoredError       a run has no scores yet (scoring/score.py)
     ├── SampleError             one sample fails; the others continue
-    │   ├── CallError           a server gives no complete reply
-    │   └── ReplyError          a complete reply cannot be used
+    │   ├── CallError           a call gives no completion
+    │   └── CompletionError     a completion cannot be used
     └── HttpError               a request to the chat server is refused (serving/http_error.py)
 
 Commands catch `MmergError` at the top, print it and exit with 2; `engine/sample.py` catches `SampleError` per sample.
@@ -30,11 +30,11 @@ Key = TypeVar("Key", bound=Hashable)
 class Failure(StrEnum):
     """How a call or a sample failed. Traces and results contain the values."""
 
-    TRUNCATED = "truncated"  # the reply reached its token limit
-    THINKING_EXHAUSTED = "thinking_exhausted"  # the model wrote thoughts, but no reply
-    LOOP_ABORT = "loop_abort"  # the server stopped a reply that repeated itself
-    EMPTY = "empty"  # the reply is blank
-    SCHEMA_INVALID = "schema_invalid"  # the reply is not the requested JSON
+    TRUNCATED = "truncated"  # the completion reached its token limit
+    THINKING_EXHAUSTED = "thinking_exhausted"  # the model wrote only thoughts
+    LOOP_ABORT = "loop_abort"  # the server stopped a completion that repeated itself
+    EMPTY = "empty"  # the completion is blank
+    SCHEMA_INVALID = "schema_invalid"  # the completion is not the requested JSON
     CONTEXT_OVERFLOW = "context_overflow"  # the prompt does not fit the context
     IMAGE_REJECTED = "image_rejected"  # the server cannot decode or use an image
     RUNNER_CRASH = "runner_crash"  # the model's process died, or the stream ended early
@@ -106,11 +106,11 @@ class SampleError(MmergError):
 
 
 class CallError(SampleError):
-    """A call to a backend gave no complete reply."""
+    """A call to a backend gave no completion."""
 
 
-class ReplyError(SampleError):
-    """A complete reply cannot be used: it is blank, cut off, or violates the schema."""
+class CompletionError(SampleError):
+    """A completion cannot be used: it is blank, cut off, or violates the schema."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -10,9 +10,9 @@ from mmerg.runs.folder import FRAMES, LOCK, RESULTS
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.samples import SAMPLES
 
-# Fields that do not affect results, in results, replies, manifests and settings. Quotes within a text are escaped.
+# Fields that do not affect results, in results, completions, manifests and settings. Quotes within a text are escaped.
 OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+|"digest": "\w+"|"timing": {[^}]*}')
-OF_REPLY = ("cached", "host", "seconds", "prompt_seconds", "reused_tokens")
+OF_COMPLETION = ("cached", "host", "seconds", "prompt_seconds", "reused_tokens")
 OF_MANIFEST = ("sessions", "digest")
 OF_SETTINGS = ("runs", "cache_dir")
 
@@ -46,8 +46,8 @@ def _read_events(file: Path) -> list[Any]:
         del event["at"]
         event.pop("before", None)  # a digest of events with their times
         if event["kind"] == "called":
-            for name in OF_REPLY:
-                del event["reply"][name]
+            for name in OF_COMPLETION:
+                del event["completion"][name]
         events.append(list(event.items()))  # so that the order of fields counts
     return events
 

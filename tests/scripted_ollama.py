@@ -1,7 +1,7 @@
 """A small HTTP server with the parts of Ollama's API, and of its OpenAI-compatible API, that runs need.
 
-Replies depend only on the request, so equal requests get equal replies. `on_call` gets the number of each chat call
-before its reply, so that a test can kill the run at that moment.
+Completions depend only on the request, so equal requests get equal completions. `on_call` gets the number of each chat
+call before its response, so that a test can kill the run at that moment.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from mmerg.systems.merg.schemas import Plan
-from tests.backends.conftest import completion
+from tests.backends.conftest import chat_body
 from tests.engine.parts import TASKS, as_text, audit, fill_schema, to_class_names
 from tests.in_thread import serving
 
@@ -32,7 +32,7 @@ class ScriptedOllama:
         self.on_call, self.answer = on_call, answer
         self.version, self.digest = VERSION, digest
         self.calls = 0
-        self.dies = False  # True closes the connection in the middle of each reply
+        self.dies = False  # True closes the connection in the middle of each response
         self.unloadable: set[str] = set()  # models that exist but fail to load
         self.guard = threading.Lock()
         self.url = ""
@@ -44,16 +44,16 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def scripted_ollama(
-    on_call: Callable[[int], None] = lambda _: None,  # gets the number of each chat call, from 1, before the reply
-    answer: Callable[[dict[str, Any]], str] | None = None,  # makes a reply from a request; by default one of MERG
+    on_call: Callable[[int], None] = lambda _: None,  # gets the number of each chat call, from 1, before the response
+    answer: Callable[[dict[str, Any]], str] | None = None,  # makes a completion from a request; by default one of MERG
     capabilities: tuple[str, ...] = ("completion", "vision"),
     models: tuple[str, ...] = ("qwen2.5vl:7b",),  # all of which are loaded
     on_gpu: float | None = None,  # the share of a model; None hides the size and context of models
     port: int = 0,  # any free one
     digest: str = DIGEST,
-    logprob: Callable[[dict[str, Any], str], float] = lambda *_: -0.5,  # of each word, by request and reply
+    logprob: Callable[[dict[str, Any], str], float] = lambda *_: -0.5,  # of each word, by request and completion
 ) -> Iterator[ScriptedOllama]:
-    """Runs a server on a loopback port. If a schema allows a single value, the reply is it, whatever `answer` says."""
+    """Runs a server on a loopback port. If a schema allows one value, the completion is it, whatever `answer` says."""
     state = ScriptedOllama(on_call, answer or merg_answer, digest)
 
     class Handler(BaseHTTPRequestHandler):
@@ -87,7 +87,7 @@ def scripted_ollama(
             schema = body.get("format") or {}
             text = json.dumps(schema["enum"][0]) if len(schema.get("enum", ())) == 1 else state.answer(body)
             if self.path == "/v1/chat/completions":
-                self._send(completion(text))
+                self._send(chat_body(text))
                 return
             images = sum(len(message.get("images", ())) for message in body["messages"])
             prompt = 10 + 432 * images
@@ -117,7 +117,7 @@ def scripted_ollama(
 
 
 def merg_answer(body: dict[str, Any]) -> str:
-    """Returns a valid reply for the stage of the request, whose hash decides which checks of an audit fail."""
+    """Returns a valid completion for the stage of the request, whose hash decides which checks of an audit fail."""
     prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
     mark = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     [stage] = [name for name, task in TASKS.items() if task in prompt]

@@ -27,7 +27,7 @@ Answer = Callable[[dict[str, Any]], str]
 
 
 def good(body: dict[str, Any]) -> str:
-    """A reply that depends on the images, and follows the schema."""
+    """A completion that depends on the images, and follows the schema."""
     images = body["messages"][0].get("images", [])
     if "format" in body:
         return json.dumps({"a_steps": [3, 5], "b_mood": "calm"})
@@ -64,7 +64,7 @@ def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
 
 
 ALL_OK = {
-    **dict.fromkeys(("server", "model", "context", "reply", "speed", "schema", "logprobs", "seeds"), "✓"),
+    **dict.fromkeys(("server", "model", "context", "completion", "speed", "schema", "logprobs", "seeds"), "✓"),
     **dict.fromkeys(("frame", "two images", "parallel"), "✓"),
     "memory": "✓",
     "likelihood": "?",  # this server does not write a given text
@@ -132,7 +132,7 @@ def test_a_server_without_log_probabilities_fails_and_its_text_is_escaped(doctor
     with faulty_server() as server:
         server.respond(stream(line("\x1b[2J[/red]"), LAST))
         assert doctor(server.host, *M) == 1
-    assert (doctor.marks["reply"], doctor.marks["logprobs"], doctor.marks["memory"]) == ("✓", "✗", "✗")
+    assert (doctor.marks["completion"], doctor.marks["logprobs"], doctor.marks["memory"]) == ("✓", "✗", "✗")
     assert "self_ppl cannot be computed" in doctor.text
     assert "\x1b" not in doctor.text
     assert "[/red]" in doctor.text
@@ -144,7 +144,8 @@ def test_failed_calls_are_failed_checks(doctor: Doctor) -> None:
         server.respond(failed)
         assert doctor(server.host, *M) == 1
     assert {name for name, mark in doctor.marks.items() if mark == "✗"} == {
-        *("frame", "reply", "speed", "schema", "logprobs", "likelihood", "seeds", "two images", "parallel", "memory")
+        *("frame", "completion", "speed", "schema", "logprobs", "likelihood", "seeds", "two images", "parallel"),
+        "memory",
     }
     assert "oom: " in doctor.text
 
@@ -190,7 +191,7 @@ def test_a_real_text_model(each_ollama: Server) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     checks = read_marks(done.stdout)
-    well = ("server", "model", "context", "vision", "reply", "schema", "logprobs", "likelihood")
+    well = ("server", "model", "context", "vision", "completion", "schema", "logprobs", "likelihood")
     assert {name: checks[name] for name in well} == dict.fromkeys(well, "✓")
     assert "context 4096 as loaded" in done.stdout
 
@@ -213,7 +214,7 @@ def test_a_real_llama_server(doctor: Doctor, tmp_path: Path, monkeypatch: pytest
     tiny = tiny_text.write(tmp_path / "tiny.gguf")
     with llama_server(context=4096, slots=2, token="hush-hush-3", model=tiny) as url:
         assert doctor(url, "backend=openai", *settings, *model) == 0
-    acting = ("server", "model", "context", "vision", "reply", "schema", "logprobs", "seeds")
+    acting = ("server", "model", "context", "vision", "completion", "schema", "logprobs", "seeds")
     assert {name: doctor.marks[name] for name in acting} == dict.fromkeys(acting, "✓")
     assert doctor.marks["parallel"] in "✓?"  # its sums depend on what is evaluated together
     assert "num_ctx 4096 of 4096 tokens" in doctor.text

@@ -99,12 +99,12 @@ class FinishedRun:
 
 
 def check_run(run: FinishedRun, ids: list[str], stages: tuple[str, ...] = ()) -> None:
-    """Checks that replies match their schemas, counts are sums, and the target is not sent."""
+    """Checks that completions match their schemas, counts are sums, and the target is not sent."""
     assert [result.id for result in run.results] == ids
     for result in run.results:
         calls = [call for call in run.calls if call.sample == result.id]
         assert result.calls == len(calls) > 0
-        assert result.response_tokens == sum(call.reply.response_tokens for call in calls)
+        assert result.response_tokens == sum(call.completion.response_tokens for call in calls)
         assert (result.failure is None) == (result.status == "ok")
         assert result.failure in {None, Failure.TRUNCATED, Failure.EMPTY, Failure.SCHEMA_INVALID}
         if result.status == "ok":
@@ -112,10 +112,10 @@ def check_run(run: FinishedRun, ids: list[str], stages: tuple[str, ...] = ()) ->
             assert result.unaudited or set(result.audit or {}) == set(stages)
     gold_of = {result.id: result.gold_response for result in run.results}
     for call in run.calls:
-        if call.answer_schema and call.reply.finish is Finish.STOP:
-            jsonschema.validate(json.loads(call.reply.text), json.loads(call.answer_schema))
+        if call.answer_schema and call.completion.finish is Finish.STOP:
+            jsonschema.validate(json.loads(call.completion.text), json.loads(call.answer_schema))
         assert bool(call.answer_schema) == (call.stage != "sgrg")
-        assert bool(call.reply.logprobs) == (call.stage == "sgrg" and call.reply.text != "")
+        assert bool(call.completion.logprobs) == (call.stage == "sgrg" and call.completion.text != "")
         gold = gold_of[call.sample]
         assert not any(gold and gold in message.text for message in call.messages)
     for result in run.results:
@@ -129,7 +129,7 @@ def check_replay(run: FinishedRun, runs: Path, *settings: str) -> None:
     again = FinishedRun(runs, *settings, "cache=read")
     assert again.folder == run.folder
     assert [result.comparable() for result in again.results] == [result.comparable() for result in run.results]
-    assert all(call.reply.cached for call in again.calls)
+    assert all(call.completion.cached for call in again.calls)
     assert [call.digest for call in again.calls] == [call.digest for call in run.calls]
 
 
@@ -190,7 +190,7 @@ def test_a_system_that_sees_only_the_dialogue_opens_no_clip(corpus: Path, ollama
     )
     assert "no vision" not in run.printed
     assert [(event.form, event.turns) for event in run.frames] == [("none", ())]
-    assert (tmp_path / "cache" / "replies.sqlite").is_file()
+    assert (tmp_path / "cache" / "completions.sqlite").is_file()
     assert not [file for file in (tmp_path / "cache" / "frames").rglob("*") if file.is_file()]
 
 
@@ -206,4 +206,4 @@ def test_a_dialogue_of_meld_without_a_server(tmp_path: Path) -> None:
     assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 selected" in run.printed
     check_run(run, ["test_dia0/3"])
     assert [event.form for event in run.frames] == ["none"]
-    assert {call.reply.host for call in run.calls} == {"one"}
+    assert {call.completion.host for call in run.calls} == {"one"}

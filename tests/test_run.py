@@ -224,7 +224,7 @@ def test_repeats_without_a_run_do_not_stop_the_retry_of_others(corpus: Path, tmp
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All files below `folder`, but for the reply cache's own."""
+    """All files below `folder`, but for the completion cache's own."""
     files = [path for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 

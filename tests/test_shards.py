@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pytest
 
 from mmerg import merge, score, show
-from mmerg.backends.cache import REPLIES_FILE
+from mmerg.backends.cache import COMPLETIONS_FILE
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.runs.result import RunOutcome
@@ -82,9 +82,9 @@ def test_a_finished_shard_stays_unchanged(run: Run, three: Path, capsys: pytest.
     assert results.read_bytes() == before
 
 
-def test_a_shard_keeps_its_replies_in_its_own_folder(run: Run, tmp_path: Path) -> None:
+def test_a_shard_keeps_its_completions_in_its_own_folder(run: Run, tmp_path: Path) -> None:
     first = run(tmp_path, "shard=1/3")
-    assert (Path(first.run) / REPLIES_FILE).is_file()
+    assert (Path(first.run) / COMPLETIONS_FILE).is_file()
     shutil.rmtree(Path(first.run) / SAMPLES)  # so that each sample is done again
     again = run(tmp_path, "shard=1/3")
     assert (again.kept, again.samples, again.calls) == (0, first.samples, first.calls)

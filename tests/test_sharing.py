@@ -37,7 +37,7 @@ class Demo:
         return {run: sum(result.calls for result in read_results(run).values()) for run in self.runs("shared")}
 
     def separate(self, experiment: str, row: str) -> Path:
-        """Runs one row by itself, with its own reply cache."""
+        """Runs one row by itself, with its own completion cache."""
         folder = re.sub(r"\W", "-", row)
         list(launch(parse(compose("config", self.settings(experiment, folder, row)), RunSettings)))
         [run] = self.runs(folder)

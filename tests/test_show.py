@@ -27,8 +27,8 @@ TURNS = [
 
 
 class Answers:
-    """Gives valid replies, with three exceptions: the first plan fails its audit, plans of the dialogue ILL cannot be
-    read, and audits of the dialogue MUTE cannot be read."""
+    """Gives valid completions, with three exceptions: the first plan fails its audit, plans of the dialogue ILL cannot
+    be read, and audits of the dialogue MUTE cannot be read."""
 
     def __init__(self) -> None:
         self.plans = 0
@@ -119,7 +119,7 @@ def test_prompts_are_shown_only_on_request(folder: Path, capsys: pytest.CaptureF
     [call] = first["mpa"]["calls"]
     assert [message["role"] for message in call["messages"]] == ["system", "user"]
     assert len(call["messages"][1]["images"]) == 2
-    assert "textual_cues" in call["reply"]
+    assert "textual_cues" in call["completion"]
     assert "Your step: the audit" in first["gra"]["calls"][0]["messages"][1]["text"]
     before_the_reveal = shown[: shown.index("never shown to the model")]
     assert "SECRET" not in before_the_reveal
@@ -140,7 +140,7 @@ def test_a_failed_sample_and_an_unreadable_audit_are_explained(
     [only] = story["passes"]
     assert [call["refused"]["failure"] for call in only["gra"]["calls"]] == ["schema_invalid"] * 3
     assert only["unaudited"]["what"].startswith("Invalid JSON")
-    assert only["unaudited"]["hint"] == "see the raw replies: mmerg show RUN SAMPLE --prompts"
+    assert only["unaudited"]["hint"] == "see the raw completions: mmerg show RUN SAMPLE --prompts"
     assert story["selected"] == "Pass 0 is the only one: an audit could not be read"
 
 

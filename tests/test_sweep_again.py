@@ -1,4 +1,4 @@
-"""A sweep that is killed and started again asks for no reply twice, and rows name their folders."""
+"""A sweep that is killed and started again asks for no completion twice, and rows name their folders."""
 
 import json
 import os

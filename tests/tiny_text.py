@@ -1,6 +1,6 @@
 """A tiny text model with random weights for llama.cpp and Ollama: that of tools/tiny_vision.py without vision.
 
-It replies thirty times as fast as SmolLM2, for tests in which the text of replies does not matter.
+It writes thirty times as fast as SmolLM2, for tests in which the text of completions does not matter.
 """
 
 from pathlib import Path

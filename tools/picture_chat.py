@@ -1,6 +1,6 @@
 """Takes the screenshot docs/chat.png: a turn with a clip of the demo as camera, its reply, and the agents' work.
 
-The replies are scripted, because a model that is small enough for any machine writes nonsense.
+The completions are scripted, because a model that is small enough for any machine writes nonsense.
 
 python tools/picture_chat.py docs/chat.png
 """
@@ -43,13 +43,13 @@ def build_backend() -> Scripted:
     """Builds the backend of the page's tests, but with audits in whole sentences."""
     agents = Agents().backend
 
-    def reply(request: Request) -> str:
+    def complete(request: Request) -> str:
         text = agents.complete(request).text
         for fragment, sentence in SENTENCES.items():
             text = text.replace(fragment, sentence)
         return text
 
-    return Scripted(reply)
+    return Scripted(complete)
 
 
 def main(out: Path) -> None:

@@ -13,8 +13,8 @@ from PIL import Image
 
 import mmerg
 from mmerg.backends.dry import Dry
-from mmerg.backends.protocol import Reply, Request
-from mmerg.backends.scripted import build_reply
+from mmerg.backends.protocol import Completion, Request
+from mmerg.backends.scripted import build_completion
 from mmerg.report import main as report
 from mmerg.score import main as score
 from tests.browser import chromium
@@ -50,10 +50,10 @@ OUTPUTS: dict[str, dict[str, object]] = {
 SENTENCES = {"caef looked at": "neutral overlooks his tears", "mend caef": "weigh his tears above his words"}
 
 
-class WrittenReplies(Dry):
-    """A backend with written replies: CAEF forecasts neutral in the first pass, which the audit corrects."""
+class WrittenCompletions(Dry):
+    """A backend with written completions: CAEF forecasts neutral in the first pass, which the audit corrects."""
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         stage, prompt = find_stage(request), request.messages[1].text
         if stage == "sgrg":
             text = FIRST if "neutral" in prompt else REPLY
@@ -66,12 +66,12 @@ class WrittenReplies(Dry):
             if stage == "caef" and "The audit found" not in prompt:
                 output["emotion"] = "neutral"
             text = fill_schema(output, json.loads(request.schema))
-        return build_reply(request, text, self.host, logprob=-0.5)
+        return build_completion(request, text, self.host, logprob=-0.5)
 
 
 def main(out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-        settings = ["dataset=demo", "backend=dry", "backend.adapter._target_=tools.picture_report.WrittenReplies"]
+        settings = ["dataset=demo", "backend=dry", "backend.adapter._target_=tools.picture_report.WrittenCompletions"]
         run = mmerg.run(*settings, f"ids=[{SAMPLE}]", "frames.last_turns=3", runs=folder, name="demo-merg")
         score([str(run.path)])
         report([str(run.path)])

@@ -3,8 +3,8 @@
     python tools/tiny_vision.py MODEL.gguf PROJECTOR.gguf
 
 The model has the layout of Qwen2-VL in llama.cpp, with few layers and one token per byte. It serves to test real
-servers with images and schemas where no model can be downloaded. Its replies are meaningless, but they depend on the
-images and follow schemas. Needs only numpy. The format is version 3 of ggml's docs/gguf.md; the names of keys and
+servers with images and schemas where no model can be downloaded. Its completions are meaningless, but they depend on
+the images and follow schemas. Needs only numpy. The format is version 3 of ggml's docs/gguf.md; the names of keys and
 tensors are those of llama.cpp's src/models/qwen2vl.cpp and tools/mtmd/clip.cpp.
 """
 
@@ -88,7 +88,7 @@ def build_tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
         for name, rows, columns in (("ffn_gate", INNER, WIDTH), ("ffn_up", INNER, WIDTH), ("ffn_down", WIDTH, INNER)):
             linear(text, f"{block}.{name}", rows, columns, bias=False)
     text["output_norm.weight"] = np.ones(WIDTH)
-    # Minus the embedding: a token makes itself less likely. The server would stop a reply of equal tokens.
+    # Minus the embedding: a token makes itself less likely. The server would stop a completion of equal tokens.
     text["output.weight"] = 0.25 * w.normal(VOCABULARY, WIDTH) - 0.25 * embedded
     text["output.bias"] = output_bias()
     for name in ("v.patch_embd.weight", "v.patch_embd.weight.1"):
@@ -101,7 +101,7 @@ def build_tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
         linear(vision, f"v.blk.0.{name}", rows, columns)
     linear(vision, "mm.0", MERGED, MERGED)
     linear(vision, "mm.2", WIDTH, MERGED)
-    vision["mm.2.weight"] *= 2.0  # otherwise an image's thousand tokens are too alike to change the reply
+    vision["mm.2.weight"] *= 2.0  # otherwise an image's thousand tokens are too alike to change the completion
     return text, vision
 
 

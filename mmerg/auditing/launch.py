@@ -186,7 +186,7 @@ def _find_possible_forms(prompts: Prompts, stage: Stage, forms: Sequence[Form]) 
 
 
 def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:
-    """Returns the settings of the run as it was last started, but with the reply cache on, as that has the run's
+    """Returns the settings of the run as it was last started, but with the completion cache on, as that has the run's
     audits. hosts: replace those of the run, if given. Raises RunError if the settings are of another version."""
     how = manifest.sessions[-1].how if manifest.sessions else {}
     try:

@@ -72,5 +72,5 @@ def measure_worth(run: Path, results: Iterable[Result], path: str) -> Worth:
 def _count_loop_tokens(trace: SampleTrace) -> int:
     """Counts the tokens of all calls except those of the first pass's stages."""
     stages = {output.stage for pass_ in trace.passes.values() for output in pass_.outputs.values()}
-    replies = [call.event.reply for call in trace.calls if call.event.t or call.event.stage not in stages]
-    return sum(reply.prompt_tokens + reply.response_tokens for reply in replies)
+    completions = [call.event.completion for call in trace.calls if call.event.t or call.event.stage not in stages]
+    return sum(completion.prompt_tokens + completion.response_tokens for completion in completions)

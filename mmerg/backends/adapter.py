@@ -1,8 +1,8 @@
-"""The base class of backends that call a server. It checks load options, and that each reply is valid.
+"""The base class of backends that call a server. It checks load options, and that each completion is valid.
 
-A reply does not name the engine that made it, and a server can be updated between two calls. The adapter therefore
-identifies the server again after each reply, which takes a millisecond. The reply is valid only if the server's version
-and the model's digest are still those of the first description.
+A completion does not name the engine that made it, and a server can be updated between two calls. The adapter therefore
+identifies the server again after each completion, which takes a millisecond. The completion is valid only if the
+server's version and the model's digest are still those of the first description.
 """
 
 import time
@@ -14,19 +14,19 @@ import httpx
 from pydantic import ValidationError
 
 from mmerg.backends.http import Http
-from mmerg.backends.protocol import Engine, Finish, Reply, Request, make_engine_error
+from mmerg.backends.protocol import Completion, Engine, Finish, Request, make_engine_error
 from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure
 
-CHECK_ATTEMPTS = 4  # for the check after a reply
+CHECK_ATTEMPTS = 4  # for the check after a completion
 BASE_BYTES, TOKEN_BYTES = 2**20, 2**12  # a response may have BASE_BYTES, and TOKEN_BYTES more for each token
 
 LoadOptions = Mapping[str, int | str | bool | float]
-ResponseReader = Callable[[httpx.Response], Reply]
+ResponseReader = Callable[[httpx.Response], Completion]
 
 
 class Adapter(ABC):
-    """A `Backend` for `model` at one server. check_wait: seconds before the first retry of the check after a reply."""
+    """A `Backend` for `model` at one server. check_wait: seconds before the check after a completion is retried."""
 
     def __init__(self, server: Http, model: str, check_wait: float) -> None:
         self.host, self.model = server.host, model
@@ -37,7 +37,7 @@ class Adapter(ABC):
     def _describe(self) -> Engine: ...
 
     @abstractmethod
-    def _call(self, request: Request) -> Reply: ...
+    def _call(self, request: Request) -> Completion: ...
 
     @abstractmethod
     def _identify(self) -> tuple[str, str, *tuple[object, ...]]:
@@ -49,25 +49,25 @@ class Adapter(ABC):
         self._engine = self._engine or engine
         return engine
 
-    def complete(self, request: Request) -> Reply:
-        """Returns the reply of the engine that was described first. Raises CallError model_not_found if the host now
-        serves another engine."""
+    def complete(self, request: Request) -> Completion:
+        """Returns the completion of the engine that was described first. Raises CallError model_not_found if the host
+        now serves another engine."""
         engine = self._engine
         if request.images and not (engine or self.describe()).vision:
             what = f"model {self.model} has no vision, and the request has {len(request.images)} images"
             hint = "use a model with the capability vision, or describe frames in words"
             raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
         may_think = bool(request.sampling.stop) and self._may_think()
-        reply = complete_with_stops(self._call, request, may_think)
+        completion = complete_with_stops(self._call, request, may_think)
         if engine:
             retry(lambda: self._check_unchanged(engine), CHECK_ATTEMPTS, self._check_wait, self._server.closed)
-        return reply
+        return completion
 
     def close(self) -> None:
         self._server.close()
 
     def _may_think(self) -> bool:
-        """Returns whether the model may write thoughts before its reply."""
+        """Returns whether the model may write thoughts before its completion."""
         engine = self._engine or self.describe()
         return "thinking" in engine.capabilities or engine.think
 
@@ -77,35 +77,35 @@ class Adapter(ABC):
             raise make_engine_error(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 
 
-def complete_with_stops(complete: Callable[[Request], Reply], request: Request, may_think: bool) -> Reply:
-    """Returns the reply to `request`, whose stop texts are sent only to a model that does not think.
+def complete_with_stops(complete: Callable[[Request], Completion], request: Request, may_think: bool) -> Completion:
+    """Returns the completion of `request`, whose stop texts are sent only to a model that does not think.
 
     A stop text would end thoughts, too. If a model turns out to think although `may_think` is false, the request is
-    repeated without stop texts. Callers cut the reply at stop texts themselves.
+    repeated without stop texts. Callers cut the completion at stop texts themselves.
     """
     without_stops = replace(request, sampling=replace(request.sampling, stop=()))
     if may_think:
         return complete(without_stops)
-    reply = complete(request)
-    only_thoughts = (reply.thinking or reply.taken) and not reply.text.strip()
-    if only_thoughts and reply.finish is Finish.STOP and request.sampling.stop:
+    completion = complete(request)
+    only_thoughts = (completion.thinking or completion.taken) and not completion.text.strip()
+    if only_thoughts and completion.finish is Finish.STOP and request.sampling.stop:
         return complete(without_stops)
-    return reply
+    return completion
 
 
-def post_chat(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: ResponseReader) -> Reply:
-    """Makes a chat call and returns the reply that `read` makes from the response. Raises ConfigError if `num_predict`
-    does not limit the reply."""
+def post_chat(host: Http, path: str, body: Mapping[str, object], num_predict: int, read: ResponseReader) -> Completion:
+    """Makes a chat call and returns the completion that `read` makes from the response. Raises ConfigError if
+    `num_predict` does not limit the completion."""
     if num_predict <= 0:
         what = f"num_predict is {num_predict}: without a limit a model may write for minutes"
         raise ConfigError(what, where="backbone.sampling", hint="set num_predict above 0")
     start = time.monotonic()
     try:
-        with server.post(path, body, BASE_BYTES + TOKEN_BYTES * num_predict) as response:
-            reply = read(response)
+        with host.post(path, body, BASE_BYTES + TOKEN_BYTES * num_predict) as response:
+            completion = read(response)
     except ValidationError as error:
-        raise server.make_response_error(f"the reply cannot be read: {error.errors()[0]['msg']}") from None
-    return reply.model_copy(update={"seconds": time.monotonic() - start, "host": server.host})
+        raise host.make_response_error(f"the completion cannot be read: {error.errors()[0]['msg']}") from None
+    return completion.model_copy(update={"seconds": time.monotonic() - start, "host": host.host})
 
 
 def check_load(load: LoadOptions, options: Collection[str], where: str) -> None:

@@ -1,8 +1,8 @@
-"""Stores complete replies in an SQLite file, so that a run can be replayed exactly and at no cost.
+"""Stores completions in an SQLite file, so that a run can be replayed exactly and at no cost.
 
-The key is a digest of the request and the engine. A reply that was cut at its token limit is stored, so that a replay
-makes the same repairs. Failed calls and aborted replies are not stored. Several processes may share a file, which must
-be on a local disk (write-ahead log). The file lists its engines, so that a run can be replayed without a server.
+The key is a digest of the request and the engine. A completion that was cut at its token limit is stored, so that a
+replay makes the same repairs. Failed calls and aborted completions are not stored. Several processes may share a file,
+which must be on a local disk (write-ahead log). The file lists its engines, so that a replay needs no server.
 
     backend = Cache(Ollama(...), Path("runs/cache.sqlite"), mode="on")
     engine = find_stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})
@@ -22,7 +22,7 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from mmerg.backends.cancel import CancelToken, current_token
-from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
+from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Completion, Engine, Finish, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, make_write_error
 from mmerg.storage.files import describe_error
@@ -32,21 +32,21 @@ BUSY_SECONDS = 30.0  # how long to wait for another process that writes
 POLL_SECONDS = 0.02  # between checks whether an identical call has ended
 TABLES = """
     BEGIN IMMEDIATE;
-    CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS completions (key TEXT PRIMARY KEY, completion TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL);
     COMMIT"""
 
-REPLIES_FILE = "replies.sqlite"  # name of the file in its folder
+COMPLETIONS_FILE = "completions.sqlite"  # name of the file in its folder
 CacheMode = Literal["off", "read", "on"]
 
 
 class Cache:
-    """A backend that stores the replies of `inner` in the file at `path`.
+    """A backend that stores the completions of `inner` in the file at `path`.
 
-    With mode `on` it reads and writes the file, with `read` it only reads. A stored reply is returned with
+    With mode `on` it reads and writes the file, with `read` it only reads. A stored completion is returned with
     `cached=True`. Of simultaneous identical calls, even from several processes, only one reaches `inner`. A stored
-    reply that cannot be read is reported in a warning and requested again. Raises ConfigError or RunError if the file
-    cannot be used.
+    completion that cannot be read is reported in a warning and requested again. Raises ConfigError or RunError if the
+    file cannot be used.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: CacheMode = "on") -> None:
@@ -59,7 +59,7 @@ class Cache:
         self._engine = self._inner.describe()
         return self._engine
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         engine = self._engine or self.describe()
         key = hashlib.sha256(f"{request.digest()} {engine.key()}".encode()).hexdigest()
         if hit := self._load(key):
@@ -77,35 +77,35 @@ class Cache:
                 self._database.close()
 
     def engines(self) -> list[Engine]:
-        """Returns the engines whose replies the file contains."""
+        """Returns the engines whose completions the file contains."""
         with self._connect() as database:
             return [Engine.model_validate_json(text) for (text,) in database.execute("SELECT engine FROM engines")]
 
-    def _load(self, key: str) -> Reply | None:
+    def _load(self, key: str) -> Completion | None:
         with self._connect() as database:
-            row = database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+            row = database.execute("SELECT completion FROM completions WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
         try:
-            reply = Reply.model_validate_json(row[0])
+            completion = Completion.model_validate_json(row[0])
         except ValueError as error:
-            log.warning("a stored reply cannot be read and is ignored: %s (%s)", describe_error(error), self._path)
+            log.warning("a stored completion cannot be read and is ignored: %s (%s)", describe_error(error), self._path)
             return None
-        return reply.model_copy(update={"cached": True})
+        return completion.model_copy(update={"cached": True})
 
-    def _store(self, key: str, engine: Engine, reply: Reply) -> Reply:
-        if reply.finish is not Finish.ABORT:
-            text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
+    def _store(self, key: str, engine: Engine, completion: Completion) -> Completion:
+        if completion.finish is not Finish.ABORT:
+            text = json.dumps(completion.model_dump(mode="json"), ensure_ascii=False)
             with self._connect() as database:
                 row = engine.key(), engine.model_dump_json()
                 database.execute("INSERT OR IGNORE INTO engines VALUES (?, ?)", row)
-                database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, text))
-        return reply
+                database.execute("INSERT OR REPLACE INTO completions VALUES (?, ?)", (key, text))
+        return completion
 
     @contextmanager
     def _lock(self, key: str) -> Iterator[None]:
         """Makes other threads and processes that lock the same key wait until the block ends. The key is that of a
-        reply, or "open" while the file is opened."""
+        completion, or "open" while the file is opened."""
         token = current_token()
         path = self._path.with_name(f"{self._path.name}.{key[:32]}.lock")
         lock = FileLock(path, thread_local=False)
@@ -151,11 +151,11 @@ class Cache:
 
     def _make_error(self, why: str) -> ConfigError:
         hint = "free disk space, move the file away, set cache_dir to another folder, or use cache=off"
-        return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
+        return ConfigError(f"the completion cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
 def wrap_in_cache(inner: Backend, path: Path, mode: CacheMode) -> Backend:
-    """Returns `inner` with a cache of its replies at `path`, or `inner` itself if `mode` is off."""
+    """Returns `inner` with a cache of its completions at `path`, or `inner` itself if `mode` is off."""
     return inner if mode == "off" else Cache(inner, path, mode)
 
 
@@ -184,6 +184,6 @@ def find_stored_engine(path: Path, backend: str, model: str, load: Mapping[str, 
     if len(matches) == 1:
         return matches[0]
     listed = "; ".join(engine.brief() for engine in matches or same_model or stored) or "no engine"
-    what = f"the cache holds replies of {len(matches) or 'no'} engines that match {model} on {backend}"
+    what = f"the cache holds completions of {len(matches) or 'no'} engines that match {model} on {backend}"
     hint = "start the server, so that it can be identified"
     raise ConfigError(f"{what}: {listed}", where=str(path), hint=hint)

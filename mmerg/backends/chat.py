@@ -1,8 +1,8 @@
-"""Calls /v1/chat/completions with requests in a server's dialect, and reads replies from the responses.
+"""Calls /v1/chat/completions with requests in a server's dialect, and reads completions from the responses.
 
 Responses are not streamed: in a stream, some servers omit the log-probabilities of tokens whose text they hold back.
 
-    reply = complete(host, request, "Qwen/Qwen2.5-VL-7B-Instruct", DIALECTS["vllm"])
+    completion = complete(host, request, "Qwen/Qwen2.5-VL-7B-Instruct", DIALECTS["vllm"])
 """
 
 import base64
@@ -16,12 +16,10 @@ from mmerg.backends.adapter import post_chat
 from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Http
 from mmerg.backends.likelihood import build_writing_request, read_written_text, take_end_tokens
-from mmerg.backends.protocol import Count, Finish, Image, Message, Reply, Request, TokenLogprob
-from mmerg.errors import CallError, Failure, ReplyError
+from mmerg.backends.protocol import Completion, Count, Finish, Image, Message, Request, TokenLogprob
+from mmerg.errors import CallError, CompletionError, Failure
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
-
-
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -29,7 +27,7 @@ def _field_at(first: str, *path: str | int) -> Any:
     return Field(default=None, validation_alias=AliasPath(first, *path))
 
 
-class Completion(BaseModel):
+class _ChatResponse(BaseModel):
     """The parts of a response that mmerg reads. An error response may lack any of them."""
 
     error: object = None
@@ -45,33 +43,33 @@ class Completion(BaseModel):
     prompt_ms: Milliseconds | None = _field_at("timings", "prompt_ms")  # from llama-server
 
 
-def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
-    """Returns the reply to `request`. Raises CallError, and ConfigError for a sampler that the server lacks."""
+def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Completion:
+    """Returns the completion of `request`. Raises CallError, and ConfigError for a sampler that the server lacks."""
     if request.likelihood_of:
         if dialect.prompt_logprobs:
             return _score_text(host, request, model, dialect, think)
-        reply = complete(host, build_writing_request(request), model, dialect, think)
-        return read_written_text(request, reply)
+        completion = complete(host, build_writing_request(request), model, dialect, think)
+        return read_written_text(request, completion)
 
-    def read(response: httpx.Response) -> Reply:
+    def read(response: httpx.Response) -> Completion:
         raw = response.read()
-        completion = host.parse(Completion.model_validate_json, raw)
-        if completion.error is not None:
+        parsed = host.parse(_ChatResponse.model_validate_json, raw)
+        if parsed.error is not None:
             raise host.make_status_error(200, raw, model)
-        if completion.message is None:
-            raise host.make_response_error(f"the response contains no reply: {host.mask_token(raw)[:100]!r}")
-        logprobs = (completion.logprobs or ()) if request.logprobs else ()
+        if parsed.message is None:
+            raise host.make_response_error(f"the response contains no completion: {host.mask_token(raw)[:100]!r}")
+        logprobs = (parsed.logprobs or ()) if request.logprobs else ()
         if not request.alternatives:  # `build_body` always asks for at least one alternative
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
-        return Reply(
-            text=completion.content or "",
-            finish=_FINISHES.get(completion.finish_reason or "", Finish.ABORT),
-            thinking=completion.reasoning_content or completion.reasoning or "",
+        return Completion(
+            text=parsed.content or "",
+            finish=_FINISHES.get(parsed.finish_reason or "", Finish.ABORT),
+            thinking=parsed.reasoning_content or parsed.reasoning or "",
             logprobs=logprobs,
-            prompt_tokens=completion.prompt_tokens or 0,
-            reused_tokens=completion.cached_tokens,
-            response_tokens=completion.completion_tokens or 0,
-            prompt_seconds=(completion.prompt_ms or 0.0) / 1000,
+            prompt_tokens=parsed.prompt_tokens or 0,
+            reused_tokens=parsed.cached_tokens,
+            response_tokens=parsed.completion_tokens or 0,
+            prompt_seconds=(parsed.prompt_ms or 0.0) / 1000,
         )
 
     fields = build_body(request, model, dialect, think)
@@ -109,7 +107,7 @@ class _Tokens(BaseModel):
     tokens: list[int]
 
 
-def _score_text(host: Http, request: Request, model: str, dialect: Dialect, think: bool) -> Reply:
+def _score_text(host: Http, request: Request, model: str, dialect: Dialect, think: bool) -> Completion:
     """Returns the text of `likelihood_of` with the log-probabilities that its tokens have at the end of the prompt."""
     text = request.likelihood_of
     with_text = replace(
@@ -137,15 +135,15 @@ def _score_text(host: Http, request: Request, model: str, dialect: Dialect, thin
         body |= {"sampling_params": {"max_new_tokens": 1, "temperature": 0.0}}
         path = "/generate"
 
-    def read(response: httpx.Response) -> Reply:
+    def read(response: httpx.Response) -> Completion:
         raw = response.read()
         prompt = host.parse(_Prompt.model_validate_json, raw)
         tokens = take_end_tokens(prompt.tokens(), text)
         if not tokens:
             what = f"the server gives no log-probabilities of the end of the prompt: {host.mask_token(raw)[:100]!r}"
             hint = "run mmerg doctor, or update the server"
-            raise ReplyError(Failure.SERVER_ERROR, what, where=host.host, hint=hint)
-        return Reply(text=text, finish=Finish.STOP, logprobs=tokens, prompt_tokens=prompt.count)
+            raise CompletionError(Failure.SERVER_ERROR, what, where=host.host, hint=hint)
+        return Completion(text=text, finish=Finish.STOP, logprobs=tokens, prompt_tokens=prompt.count)
 
     return post_chat(host, path, body, request.sampling.num_predict, read)
 

@@ -23,7 +23,7 @@ LLAMA_CPP_NAMES = {name: name for name in ("top_k", "min_p", "repeat_penalty", "
 VLLM_NAMES = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
 # Samplers that a server lacks, with the value that it always uses.
 OPENAI_LACKS = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
-VLLM_LACKS = {"repeat_last_n": -1}  # the penalty applies to the whole prompt and reply
+VLLM_LACKS = {"repeat_last_n": -1}  # the penalty applies to the whole prompt and completion
 
 Facts = Mapping[str, Any]  # a JSON object in which a server describes itself or a model
 
@@ -34,7 +34,7 @@ class Description(BaseModel):
     Attributes:
         context: the limit of one call in tokens, None if the server does not say.
         vision: whether the model takes images, None if the server does not say.
-        more: other facts that replies depend on, besides the model's entry in the list of models.
+        more: other facts that completions depend on, besides the model's entry in the list of models.
     """
 
     version: str = "unknown"

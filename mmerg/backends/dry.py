@@ -1,7 +1,7 @@
 """A backend without a model, which shows in seconds whether a system runs.
 
-For a request with a schema, the reply is the smallest value that the schema allows; otherwise it is one sentence. Every
-table of such a run names the backend.
+For a request with a schema, the completion is the smallest value that the schema allows; otherwise it is one sentence.
+Every table of such a run names the backend.
 
     mmerg run dataset=demo backend=dry
 """
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from mmerg.backends.protocol import Engine, Reply, Request
-from mmerg.backends.scripted import build_reply
+from mmerg.backends.protocol import Completion, Engine, Request
+from mmerg.backends.scripted import build_completion
 
 TEXT = "This is a dry run."
 
 
 @dataclass(frozen=True)
 class Dry:
-    """Replies at once. The request's digest selects the word of an enumeration, so that results differ. `model` is the
+    """Responds at once. The request's digest selects the word of an enumeration, so that results differ. `model` is the
     model of the settings, which is not used."""
 
     host: str = "dry"
@@ -30,12 +30,12 @@ class Dry:
         digest = hashlib.sha256(TEXT.encode()).hexdigest()
         return Engine(backend="dry", version="1", model="none", digest=digest, capabilities=("completion", "vision"))
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         text = TEXT
         if request.schema:
             value = build_smallest(json.loads(request.schema), int(request.digest(), 16))
             text = json.dumps(value, ensure_ascii=False)
-        return build_reply(request, text, self.host, logprob=0.0)
+        return build_completion(request, text, self.host, logprob=0.0)
 
     def close(self) -> None:
         """Does nothing, as there is nothing to close."""

@@ -7,7 +7,7 @@ xllamacpp always starts an HTTP server. Here the server listens on a Unix socket
 random key. All calls go through it, so that deadlines, Ctrl-C and errors work as with other servers.
 
     backend = Embedded("models/SmolLM2-135M-Instruct.gguf", load={"num_ctx": 8192})
-    reply = backend.complete(Request((Message("system", "Be brief."), Message("user", "Hello")), Sampling()))
+    completion = backend.complete(Request((Message("system", "Be brief."), Message("user", "Hello")), Sampling()))
 """
 
 import json
@@ -26,14 +26,14 @@ from mmerg.backends.cancel import CancelToken
 from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.dialects import LLAMA_SERVER
 from mmerg.backends.http import Http
-from mmerg.backends.protocol import Engine, Finish, Reply, Request
+from mmerg.backends.protocol import Completion, Engine, Finish, Request
 from mmerg.backends.server_errors import ServerKind
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import compute_sha256, locate
 
-# Part of the keys of stored replies. Increase it if `chat.py`, `_build_grammar` or LLAMA_SERVER sends another request,
-# or reads another reply from the same response.
+# Part of the keys of stored completions. Increase it if `chat.py`, `_build_grammar` or LLAMA_SERVER sends another
+# request, or reads another completion from the same response.
 REVISION = 3
 
 DEFAULTS = {
@@ -44,7 +44,7 @@ DEFAULTS = {
     "threads": 0,  # 0 is all cores that this process may use but one; the maximum is all of them
     "cache_ram": 512,  # MiB per slot for prefixes that left the slot, such as frames after an agent that sees none
 }
-WITHOUT_EFFECT = frozenset({"threads", "cache_ram"})  # options that do not change replies
+WITHOUT_EFFECT = frozenset({"threads", "cache_ram"})  # options that do not change completions
 DESCRIBE_SECONDS = 60.0
 RUN_AGAIN = "run again; if it happens again, report it to llama.cpp"
 LLAMA_CPP = ServerKind("llama.cpp", RUN_AGAIN, RUN_AGAIN, RUN_AGAIN, option="backend.adapter.")
@@ -58,7 +58,7 @@ class Embedded:
         mmproj: the path of the projector, for vision.
         load: options that replace those of DEFAULTS.
         total: the deadline of a call in seconds, which includes the wait for a free slot.
-        host: the name of this process in replies.
+        host: the name of this process in completions.
 
     Raises ConfigError for unknown options, and at the first call if the model cannot be loaded.
     """
@@ -80,25 +80,26 @@ class Embedded:
     def describe(self) -> Engine:
         return self._open()[1]
 
-    def complete(self, request: Request) -> Reply:
-        """Returns the reply to `request`. It can have fewer log-probabilities than tokens, because llama.cpp gives one
-        for a character of several tokens. Raises CallError, which is bad_request for a schema that llama.cpp cannot
+    def complete(self, request: Request) -> Completion:
+        """Returns the completion of `request`. It can have fewer log-probabilities than tokens, because llama.cpp gives
+        one for a character of several tokens. Raises CallError, which is bad_request for a schema that llama.cpp cannot
         enforce."""
         server, engine = self._open()
         if request.images and not engine.vision:
             hint = "set backbone.mmproj to the model's projector, or describe frames in words"
             raise CallError(Failure.IMAGE_REJECTED, "the model has no vision", where=engine.model, hint=hint)
-        thinks = "thinking" in engine.capabilities
-        reply = complete_with_stops(lambda sent: chat.complete(server, sent, engine.model, EMBEDDED), request, thinks)
-        if request.schema and reply.finish is Finish.STOP:
+        completion = complete_with_stops(
+            lambda sent: chat.complete(server, sent, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
+        )
+        if request.schema and completion.finish is Finish.STOP:
             try:
-                json.loads(reply.text)
+                json.loads(completion.text)
             except ValueError as error:  # llguidance silently ignores a schema that it cannot enforce
                 what = "llama.cpp ignored the schema"
                 hint = "use only types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum "
                 hint += "and maximum"
                 raise CallError(Failure.BAD_REQUEST, what, where=engine.model, hint=hint) from error
-        return reply
+        return completion
 
     def close(self) -> None:
         self._closed.cancel()

@@ -1,13 +1,13 @@
-"""Measures how likely a given text is as the reply to a prompt, by the log-probabilities of its tokens.
+"""Measures how likely a given text is as the completion of a prompt, by the log-probabilities of its tokens.
 
-`Request.likelihood_of` holds the text. vLLM and SGLang read it as the start of the reply, and return the
+`Request.likelihood_of` holds the text. vLLM and SGLang read it as the start of the completion, and return the
 log-probabilities of its tokens. Ollama and llama-server return none for a prompt. With them, a schema whose only value
 is the text makes the model write it; the log-probabilities are the model's, from before the schema is enforced. The
 tokens are then the likeliest ones that spell the text, which may not be those of the tokenizer, so their sum is an
-approximation. `mmerg doctor` compares it with the sum for a reply.
+approximation. `mmerg doctor` compares it with the sum for a completion.
 
-    reply = backend.complete(build_likelihood_request(messages, "It's fine."))
-    sum(token.logprob for token in reply.logprobs)
+    completion = backend.complete(build_likelihood_request(messages, "It's fine."))
+    sum(token.logprob for token in completion.logprobs)
 """
 
 import json
@@ -16,8 +16,8 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from mmerg.backends.protocol import Finish, Reply, Request, TokenLogprob
-from mmerg.errors import Failure, ReplyError
+from mmerg.backends.protocol import Completion, Finish, Request, TokenLogprob
+from mmerg.errors import CompletionError, Failure
 
 
 def build_writing_request(request: Request) -> Request:
@@ -27,24 +27,25 @@ def build_writing_request(request: Request) -> Request:
     return replace(request, schema=json.dumps(schema, ensure_ascii=False), likelihood_of="")
 
 
-def read_written_text(request: Request, reply: Reply) -> Reply:
-    """Reads the text and its tokens from the reply to `build_writing_request(request)`. Raises ReplyError if the model
-    wrote another text."""
+def read_written_text(request: Request, completion: Completion) -> Completion:
+    """Reads the text and its tokens from the completion of `build_writing_request(request)`. Raises CompletionError if
+    the model wrote another text."""
     value = _parse_text(request.likelihood_of)
     try:
-        written = json.loads(reply.text)
+        written = json.loads(completion.text)
     except ValueError:
         written = None
-    if written != value or reply.finish is not Finish.STOP or not reply.logprobs:
-        what = f"the model should write a given text, but wrote {reply.text[:80]!r}"
+    if written != value or completion.finish is not Finish.STOP or not completion.logprobs:
+        what = f"the model should write a given text, but wrote {completion.text[:80]!r}"
         hint = "the server does not enforce schemas, or gives no log-probabilities: run mmerg doctor"
-        if reply.thinking:
+        if completion.thinking:
             hint = "the model thinks first: set backbone.think=false, or use its instruct tag"
-        raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint=hint)
-    text = reply.text.strip()
+        raise CompletionError(Failure.SERVER_ERROR, what, where=completion.host, hint=hint)
+    text = completion.text.strip()
     if isinstance(value, str):
         text = text.removeprefix('"').removesuffix('"')
-    return reply.model_copy(update={"text": request.likelihood_of, "logprobs": _select_tokens(text, reply.logprobs)})
+    tokens = _select_tokens(text, completion.logprobs)
+    return completion.model_copy(update={"text": request.likelihood_of, "logprobs": tokens})
 
 
 def _select_tokens(text: str, tokens: Sequence[TokenLogprob]) -> tuple[TokenLogprob, ...]:

@@ -5,7 +5,7 @@ context. Ollama takes [img] and [img-7] in a text for the place of an image, so 
 which the trace does not show.
 
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
-    reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
+    completion = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
 import base64
@@ -22,12 +22,12 @@ from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.http import read_lines
 from mmerg.backends.likelihood import build_writing_request, read_written_text
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
-from mmerg.backends.protocol import Engine, Finish, Reply, Request
+from mmerg.backends.protocol import Completion, Engine, Finish, Request
 from mmerg.backends.streaming import current_listener
 from mmerg.errors import CallError, ConfigError
 
-# Part of the keys of stored replies. Increase it if `_build_body` sends another request, or if `_read` makes another
-# reply of the same response.
+# Part of the keys of stored completions. Increase it if `_build_body` sends another request, or if `_read` makes
+# another completion of the same response.
 REVISION = 4
 
 _IMAGE_MARK = re.compile(r"\[(?=img[-\]])")
@@ -76,7 +76,7 @@ class Ollama(Adapter):
             raise ConfigError(what, where=self.host, hint=hint)
         return engine
 
-    def _call(self, request: Request) -> Reply:
+    def _call(self, request: Request) -> Completion:
         if request.likelihood_of:
             return read_written_text(request, self._call(build_writing_request(request)))
         body = self._build_body(request)
@@ -106,7 +106,7 @@ class Ollama(Adapter):
             **({"top_logprobs": request.alternatives} if request.alternatives else {}),
         }
 
-    def _read(self, response: httpx.Response) -> Reply:
+    def _read(self, response: httpx.Response) -> Completion:
         from ollama import ChatResponse
 
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
@@ -131,11 +131,11 @@ class Ollama(Adapter):
         if not parts:
             raise self._host.make_response_error("the response is empty")
         last = parts[-1]
-        # If the model repeats one token, the server aborts the reply and ends the stream without a last line.
+        # If the model repeats one token, the server aborts the completion and ends the stream without a last line.
         reason = last.done_reason if last.done and last.done_reason else Finish.ABORT
         if reason not in set(Finish):
-            raise self._host.make_response_error(f"the reply ended with the reason {reason!r}, not stop or length")
-        return Reply(
+            raise self._host.make_response_error(f"the completion ended with the reason {reason!r}, not stop or length")
+        return Completion(
             text="".join(part.message.content or "" for part in parts),
             finish=Finish(reason),
             thinking="".join(part.message.thinking or "" for part in parts),

@@ -6,7 +6,7 @@ description of the model, and other weights with the same name, path and size go
 
     backend = OpenAI(host="http://127.0.0.1:8000", model="Qwen/Qwen2.5-VL-7B-Instruct", dialect="vllm",
                      load={"num_ctx": 16384})
-    reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
+    completion = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from mmerg.backends.adapter import Adapter, LoadOptions, check_load
 from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.dialects import DIALECTS, Description, Facts
 from mmerg.backends.http import Http
-from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
+from mmerg.backends.protocol import Completion, Engine, Image, Message, Request, Sampling
 from mmerg.backends.server_errors import ServerKind
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
-# Part of the keys of stored replies. Increase it if `chat.py` or `dialects.py` sends another request, or makes another
-# reply of the same response.
+# Part of the keys of stored completions. Increase it if `chat.py` or `dialects.py` sends another request, or makes
+# another completion of the same response.
 REVISION = 3
 IMAGE_FAILURES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
 VOLATILE_KEYS = ("meta", "created", "permission", "n_ctx")  # of a model's entry; they are not part of its digest
@@ -87,7 +87,7 @@ class OpenAI(Adapter):
         # True for a model with vision, by version and digest, for servers that do not say so and must be tried.
         self._vision: dict[tuple[str, str], bool] = {}
 
-    def _call(self, request: Request) -> Reply:
+    def _call(self, request: Request) -> Completion:
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
 
     def _describe(self) -> Engine:
@@ -109,7 +109,7 @@ class OpenAI(Adapter):
             model=self.model,
             digest=digest,
             capabilities=("completion", *["vision"] * bool(vision), *["thinking"] * thinking),
-            context_length=context,  # it can change replies: they end there, and Phi scales its positions by it
+            context_length=context,  # it can change completions: they end there, and Phi scales its positions by it
             load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
 

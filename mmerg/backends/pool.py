@@ -10,7 +10,7 @@ of their crashes.
     pool = Pool([Host(Ollama("http://a:11434", …), 2, "a"), Host(Ollama("http://b:11434", …), 2, "b")])
     engine = pool.describe()
     with pool.lease() as backend:
-        reply = backend.complete(request)
+        completion = backend.complete(request)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from functools import partial
 from itertools import count
 
 from mmerg.backends.cancel import CancelToken, current_token
-from mmerg.backends.protocol import Backend, Engine, Reply, Request, make_engine_error
+from mmerg.backends.protocol import Backend, Completion, Engine, Request, make_engine_error
 from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
@@ -220,14 +220,14 @@ class _Lease:
     def describe(self) -> Engine:
         return self.hold().backend.describe()
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         pool, tried, rounds = self._pool, dict[Host, CallError](), 0
         while True:
             host = self.hold(tried)
             try:
                 if host.down:
                     pool._check_engine(host)
-                reply = retry(partial(host.backend.complete, request), pool._attempts, pool._wait, pool._closed)
+                completion = retry(partial(host.backend.complete, request), pool._attempts, pool._wait, pool._closed)
             except CallError as error:
                 if error.failure not in HOST_FAILURES:
                     raise
@@ -235,7 +235,7 @@ class _Lease:
                 tried[host] = error
             else:
                 pool._record(host, None)
-                return reply
+                return completion
             self.close()
             if len(tried) == len(pool._hosts):
                 rounds += 1

@@ -1,9 +1,9 @@
-"""The interface between agents and a model: requests, replies, engines, and the `Backend` protocol.
+"""The interface between agents and a model: requests, completions, engines, and the `Backend` protocol.
 
-The reply depends on the `Request` and on the `Engine` that serves it. Both the adapters to servers and the wrappers
-around them (`cache.py`, `pool.py`) are backends.
+The completion depends on the `Request` and on the `Engine` that serves it. Both the adapters to servers and the
+wrappers around them (`cache.py`, `pool.py`) are backends.
 
-    reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
+    completion = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Message:
 @dataclass(frozen=True)
 class Sampling:
     """The values of all samplers, so that no server default changes a result. A top_k or repeat_last_n of 0 means off.
-    stop: texts before which a reply ends."""
+    stop: texts before which a completion ends."""
 
     num_predict: int = 256
     temperature: float = 0.0
@@ -68,7 +68,7 @@ class Sampling:
         """Returns a copy with a seed for one call: a sample, stage, pass and candidate number.
 
         With a shared seed, random choices in different calls would depend on each other. At temperature 0 the seed
-        stays, so that equal prompts share an entry of the reply cache.
+        stays, so that equal prompts share an entry of the completion cache.
         """
         if not self.temperature:
             return self
@@ -84,7 +84,7 @@ class Request:
         schema: a JSON schema as canonical JSON text, or "" for free text.
         logprobs: whether to return the log-probability of each token.
         alternatives: how many of the likeliest tokens in each token's place to return as well.
-        likelihood_of: a text to score as the reply (`likelihood.py`).
+        likelihood_of: a text to score as the completion (`likelihood.py`).
     """
 
     messages: tuple[Message, ...]
@@ -95,7 +95,7 @@ class Request:
     likelihood_of: str = ""
 
     def digest(self) -> str:
-        """Returns the SHA-256 (hex) of everything that the reply depends on. An image counts by its hash."""
+        """Returns the SHA-256 (hex) of everything that the completion depends on. An image counts by its hash."""
         return self._digest
 
     @cached_property
@@ -119,7 +119,7 @@ class Request:
 
 
 def build_likelihood_request(messages: Sequence[Message], text: str) -> Request:
-    """Builds a request for the log-probabilities of the tokens of `text` as the reply. No sampler changes them."""
+    """Builds a request for the log-probabilities of the tokens of `text` as the completion. No sampler changes them."""
     sampling = Sampling(num_predict=2 * len(text.encode(errors="replace")) + 16)  # enough tokens for the text
     return Request(tuple(messages), sampling, logprobs=True, likelihood_of=text)
 
@@ -152,8 +152,8 @@ class TokenLogprob(BaseModel):
     top_logprobs: tuple[TokenLogprob, ...] = Field(default=(), exclude_if=lambda value: not value)
 
 
-class Reply(BaseModel):
-    """The complete reply to a call.
+class Completion(BaseModel):
+    """What a model returns for one call.
 
     Thoughts that a server leaves in `text` are moved to `thinking`. `logprobs` then has only the tokens of the text, or
     none if it is unclear which these are.
@@ -206,7 +206,7 @@ class Reply(BaseModel):
 
 
 class Engine(BaseModel):
-    """A model on a server: everything besides the request that can change a reply.
+    """A model on a server: everything besides the request that can change a completion.
 
     Attributes:
         backend, version: the kind of server and its version.
@@ -242,7 +242,7 @@ class Engine(BaseModel):
         return "a dry run, no model" if self.backend == "dry" else f"{self.model} on {self.backend} {self.version}"
 
     def key(self) -> str:
-        """Returns a SHA-256 (hex) that is equal for two engines only if their replies are interchangeable."""
+        """Returns a SHA-256 (hex) that is equal for two engines only if their completions are interchangeable."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
 
     def brief(self) -> str:
@@ -262,7 +262,7 @@ def list_engine_changes(before: Engine, now: Engine) -> list[str]:
 
 
 def _describe_parts(engine: Engine) -> dict[str, str]:
-    """Returns everything that can change a reply, by its name in messages."""
+    """Returns everything that can change a completion, by its name in messages."""
     load = {f"load option {name}": str(value) for name, value in engine.load.items() if name != "adapter"}
     return {
         "model digest": engine.digest[:SHOWN_DIGEST] or "none",
@@ -288,8 +288,8 @@ class Backend(Protocol):
     def describe(self) -> Engine:
         """Returns the engine. Raises CallError if the server cannot be reached or lacks the model."""
 
-    def complete(self, request: Request) -> Reply:
-        """Returns the reply to a request. Raises CallError, with its `Failure`, if there is no complete reply."""
+    def complete(self, request: Request) -> Completion:
+        """Returns the completion of a request. Raises CallError, with its `Failure`, if the call gives none."""
 
     def close(self) -> None:
         """Closes connections and files. Cancels calls in flight, which then raise CallError interrupted."""

@@ -2,7 +2,7 @@
 
 After the last attempt, `pool.py` moves the call to another host.
 
-    reply = retry(lambda: backend.complete(request), attempts=3, wait=1.0, closed=CancelToken())
+    completion = retry(lambda: backend.complete(request), attempts=3, wait=1.0, closed=CancelToken())
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
-"""A backend that replies from a script: a function of the request, or a list of replies in order.
+"""A backend whose completions come from a script: a function of the request, or a list in order.
 
 It serves tests and measurements of the framework's overhead. It records every request, counts words as tokens, and
 ignores schemas.
 
     backend = Scripted(lambda request: '{"emotion": "joy"}')
-    backend = Scripted(["first reply", CallError(Failure.BUSY, "queue full"), "third reply"])
+    backend = Scripted(["first", CallError(Failure.BUSY, "queue full"), "third"])
 """
 
 import re
@@ -12,10 +12,10 @@ import threading
 from collections.abc import Callable, Sequence
 
 from mmerg.backends.cancel import CancelToken
-from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
+from mmerg.backends.protocol import Completion, Engine, Finish, Request, TokenLogprob
 from mmerg.errors import CallError, Failure
 
-ScriptItem = str | Reply | Exception
+ScriptItem = str | Completion | Exception
 Script = Callable[[Request], ScriptItem] | Sequence[ScriptItem]
 
 ENGINE = Engine(backend="scripted", version="1", model="script", digest="0" * 64, capabilities=("completion", "vision"))
@@ -23,8 +23,7 @@ WORD_LOGPROB = -1.0  # of each word, if the request asks for log-probabilities
 
 
 class Scripted:
-    """A `Backend` that replies with the result of `script`, or with its next item. Exceptions are raised, and strings
-    become replies.
+    """A `Backend` that returns the result of `script`, or its next item. Raises exceptions, and completes with strings.
 
     `requests` has all requests so far, in order of arrival. Each call takes `latency` seconds. Raises CallError:
     server_error if the list has no item left, and interrupted once the backend is closed.
@@ -42,7 +41,7 @@ class Scripted:
     def describe(self) -> Engine:
         return self._engine
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         with self._lock:
             index = len(self.requests)
             self.requests.append(request)
@@ -57,17 +56,17 @@ class Scripted:
         if isinstance(item, Exception):
             raise item
         if isinstance(item, str):
-            return build_reply(request, item, "scripted", WORD_LOGPROB, self._latency)
+            return build_completion(request, item, "scripted", WORD_LOGPROB, self._latency)
         return item
 
     def close(self) -> None:
         self._closed.cancel()
 
 
-def build_reply(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
-    """Builds a complete reply. Its tokens are the words of `text`, each with the whitespace before it."""
+def build_completion(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Completion:
+    """Builds a completion. Its tokens are the words of `text`, each with the whitespace before it."""
     words = re.findall(r"\s*\S+", text)
-    return Reply(
+    return Completion(
         text=text,
         finish=Finish.STOP,
         logprobs=tuple(TokenLogprob(token=word, logprob=logprob) for word in words) if request.logprobs else (),

@@ -1,7 +1,7 @@
-"""Passes on the text of a reply while the model writes it, in the thread that makes the call.
+"""Passes on the text of a completion while the model writes it, in the thread that makes the call.
 
 with stream_to(print):
-    backend.complete(request)      # a streaming adapter calls print with each piece; "" marks the start of a reply
+    backend.complete(request)      # a streaming adapter calls print with each piece; "" marks the start of a completion
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ current_listener = _LISTENER.get  # this thread's listener
 
 @contextmanager
 def stream_to(listener: Listener) -> Iterator[None]:
-    """Calls `listener` with the pieces of the replies to calls that this thread makes in the block."""
+    """Calls `listener` with the pieces of the completions of this thread's calls in the block."""
     token = _LISTENER.set(listener)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Separates a model's thoughts from the words of its reply, for servers that return both in one text.
+"""Separates a model's thoughts from the words of its completion, for servers that return both in one text.
 
-`Reply` does this for every reply, so adapters need not do it. Models mark thoughts as follows:
+`Completion` does this for every completion, so adapters need not do it. Models mark thoughts as follows:
 
     <think>…</think>                 DeepSeek R1, Qwen3, QwQ, GLM, Granite; also thinking, thought, reasoning and others
     [THINK]…[/THINK]                 Magistral, Ministral
@@ -11,7 +11,7 @@
     ◁think▷…◁/think▷                 Kimi-VL
     <|START_THINKING|>…<|END_THINKING|>, <|begin_of_thought|>…<|end_of_thought|>    Command, OpenThinker
 
-Some chat templates contain the opening tag. The reply then has only the closing tag, and all text before that is
+Some chat templates contain the opening tag. The completion then has only the closing tag, and all text before that is
 thoughts. If an opening tag is never closed, all text after it is thoughts. A tag that a sentence only mentions, or that
 is inside a JSON object, does not mark thoughts.
 
@@ -27,7 +27,7 @@ from mmerg.storage.json_objects import find_objects
 _NAMES = r"(?:\w+[:_])?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)(?:_\w+)?\s*>"
 _ASSISTANT = r"(?:<\|start\|>\s*assistant\s*)?"
 _FINAL = rf"{_ASSISTANT}<\|channel\|>\s*final\b(?:[^<\n]*<\|constrain\|>)?(?:[^<\n]*<\|message\|>)?"
-_SPECIAL = (  # opening tags that cannot be words of a reply
+_SPECIAL = (  # opening tags that cannot be words of a completion
     rf"{_ASSISTANT}<\|channel\|?>(?!\s*final\b)\s*(?:(?:analysis|commentary|thought)\b)?(?:[^<\n]*<\|message\|>)?"
     r"|<unused94>\s*(?:thought\b)?|◁think▷|<\|(?:START_THINKING|begin_of_thought|think|inner_prefix)\|>"
     r"|(?-i:\Aanalysis(?=[A-Z])|\Athought(?=\s*\n|\s*\Z))"

@@ -1,4 +1,4 @@
-"""The doctor's check that simultaneous calls give the same replies as each call alone."""
+"""The doctor's check that simultaneous calls give the same completions as each call alone."""
 
 import math
 import random
@@ -8,20 +8,20 @@ from typing import Literal
 
 import numpy as np
 
-from mmerg.backends.protocol import Backend, Reply, Request
+from mmerg.backends.protocol import Backend, Completion, Request
 from mmerg.checking.probes import Finding, build_request, encode_image, get_written
 
 GROUPS = 3
 MAX_DIFFERENCE = 0.25  # of a token's log-probability; a cached prefix alone causes 0.05 on a 4-bit model
 MAX_DISTINCT = 8  # distinct calls in a group; a larger group repeats them
-MAX_TOKENS = 24  # of a reply
+MAX_TOKENS = 24  # of a completion
 TIED = 1.1  # if the probabilities of two tokens sum to more, they were not equally likely in both calls
 
 Agreement = Literal["alike", "tied", "other"]
 
 
 def check_parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
-    """Check that simultaneous calls of different lengths give the same replies as each alone. With vision they have
+    """Check that simultaneous calls of different lengths give the same completions as each alone. With vision they have
     images."""
     rng = random.Random(7)
     number = max(concurrency, 2)
@@ -31,23 +31,24 @@ def check_parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
         alone = [backend.complete(request) for request in group]
         with ThreadPoolExecutor(number) as threads:
             together = list(threads.map(backend.complete, islice(cycle(group), number)))
-        groups.append({compare_replies(*replies) for replies in zip(cycle(alone), together, strict=False)})
+        groups.append({compare_completions(*pair) for pair in zip(cycle(alone), together, strict=False)})
     other = sum("other" in group for group in groups)
     tied = sum("tied" in group for group in groups)
     of_groups = f"of {GROUPS} groups of {number} calls at once"
-    if other and concurrency > 1:
-        return "failed", f"{other} {of_groups} gave other replies than alone: set backbone.concurrency=1"
     if other:
-        return "ok", f"{other} {of_groups} gave other replies than alone; backbone.concurrency=1 makes one at a time"
+        what = f"{other} {of_groups} gave other completions than alone"
+        if concurrency > 1:
+            return "failed", f"{what}: set backbone.concurrency=1"
+        return "ok", f"{what}; backbone.concurrency=1 makes one at a time"
     if tied:
         what = f"{tied} {of_groups} differed from each call alone where two tokens were equally likely"
-        return "open", f"{what}: caused by the order of sums in a batch; uncached replies may differ"
+        return "open", f"{what}: caused by the order of sums in a batch; uncached completions may differ"
     return "ok", f"{of_groups.removeprefix('of ')} gave the same as each call alone (or the server queued them)"
 
 
-def compare_replies(first: Reply, second: Reply) -> Agreement:
-    """Compare two replies. alike: equal, except for what the order of sums on a GPU may change. tied: they first differ
-    in a token for which both choices were equally likely. other: they differ otherwise."""
+def compare_completions(first: Completion, second: Completion) -> Agreement:
+    """Compare two completions. alike: equal, except for what the order of sums on a GPU may change. tied: they first
+    differ in a token for which both choices were equally likely. other: they differ otherwise."""
     for a, b in zip(first.logprobs, second.logprobs, strict=False):
         if abs(a.logprob - b.logprob) > MAX_DIFFERENCE:
             return "other"

@@ -36,11 +36,11 @@ def check_contamination(backend: Backend, corpus: Corpus) -> Finding:
         return "open", f"{name} has {found}; {LINES} are needed"
     lines = random.Random(7).sample(lines, LINES)
     mixed = [line._replace(first=other.first) for line, other in zip(lines, [*lines[1:], lines[0]], strict=True)]
-    replies = {line: _reply(backend, name, line) for line in (*lines, *mixed)}
-    if blank := [*replies.values()].count(""):
-        return "open", f"{blank} of {len(replies)} replies were blank: see the check `reply`"
-    recited = sum(_recites(replies[line], line) for line in lines)
-    recited_mixed = sum(_recites(replies[line], line) for line in mixed)
+    completions = {line: _complete(backend, name, line) for line in (*lines, *mixed)}
+    if blank := [*completions.values()].count(""):
+        return "open", f"{blank} of {len(completions)} completions were blank: see the check `completion`"
+    recited = sum(_recites(completions[line], line) for line in lines)
+    recited_mixed = sum(_recites(completions[line], line) for line in mixed)
     text = f"recited {recited} of {LINES} lines of {name}, and {recited_mixed} of {LINES} mixed up"
     if recited > recited_mixed:
         return "open", f"{text}: the model knows lines by heart, so its scores are partly memory"
@@ -58,21 +58,21 @@ def _lines(corpus: Corpus) -> Iterator[Line]:
                 yield Line(scene, turn.speaker, " ".join(words[:half]), " ".join(words[half:]))
 
 
-def _reply(backend: Backend, name: str, line: Line) -> str:
+def _complete(backend: Backend, name: str, line: Line) -> str:
     lacks = f"The last one lacks its last {len(line.second.split())} words."
     task = f"These lines are from the dataset {name}. {lacks} Write these words as they stand there, nothing else."
     text = f"{task}\n\n{line.scene}\n{line.speaker}: {line.first}"
     return backend.complete(build_request(text)).text.strip()
 
 
-def _recites(reply: str, line: Line) -> bool:
-    """True if a line of the reply starts with the second half, or with the whole line."""
+def _recites(completion: str, line: Line) -> bool:
+    """True if a line of the completion starts with the second half, or with the whole line."""
     from rapidfuzz.distance.Levenshtein import normalized_similarity
     from rapidfuzz.utils import default_process
 
     speaker, first, second = map(default_process, (line.speaker, line.first, line.second))
     count = len(second.split())
-    for text in map(default_process, reply.splitlines()):
+    for text in map(default_process, completion.splitlines()):
         ending = text.removeprefix(speaker).strip().removeprefix(first).split()[:count]
         if normalized_similarity(" ".join(ending), second) > RECITED:
             return True

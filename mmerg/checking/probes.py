@@ -20,16 +20,16 @@ from pydantic import Field
 
 from mmerg.backends.protocol import (
     Backend,
+    Completion,
     Engine,
     Finish,
     Image,
     Message,
-    Reply,
     Request,
     Sampling,
     build_likelihood_request,
 )
-from mmerg.errors import Failure, ReplyError, SampleError
+from mmerg.errors import CompletionError, Failure, SampleError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
 from mmerg.systems.parsing import parse_output
@@ -45,7 +45,7 @@ HELLO = "Say hello in one short sentence."
 UNFITTING = "Nineteen green ladders fell off the parliament."
 TINY = 1e-3  # a mean log-probability nearer to 0 means that a schema left no choice of tokens
 SLOW = 2.0  # tokens a second
-ENOUGH = 512  # tokens, for thoughts and a short reply
+ENOUGH = 512  # tokens, for thoughts and a short text
 
 Finding: TypeAlias = tuple[Literal["ok", "failed", "open"], str]
 
@@ -55,23 +55,23 @@ class Steps(Record):
     mood: Literal["calm", "tense"]
 
 
-def check_reply(backend: Backend) -> Finding:
-    reply = backend.complete(build_request(HELLO, num_predict=ENOUGH))
-    text = f"{reply.prompt_tokens} + {reply.response_tokens} tokens in {reply.seconds:.1f} s"
-    if fault := _describe_thoughts_fault(reply):
+def check_completion(backend: Backend) -> Finding:
+    completion = backend.complete(build_request(HELLO, num_predict=ENOUGH))
+    text = f"{completion.prompt_tokens} + {completion.response_tokens} tokens in {completion.seconds:.1f} s"
+    if fault := _describe_thoughts_fault(completion):
         return "failed", fault
-    if not reply.text.strip():
-        return "failed", f"the reply is blank ({text}); a thinking-only tag? use the instruct tag"
+    if not completion.text.strip():
+        return "failed", f"the completion is blank ({text}); a thinking-only tag? use the instruct tag"
     return "ok", text
 
 
-def _describe_thoughts_fault(reply: Reply) -> str:
-    """Describe what is wrong with the thoughts in a reply, and the remedy; "" if nothing is wrong."""
-    if "thinking" in reply.taken:
+def _describe_thoughts_fault(completion: Completion) -> str:
+    """Describe what is wrong with the thoughts in a completion, and the remedy; "" if nothing is wrong."""
+    if "thinking" in completion.taken:
         what = "the server does not separate thoughts, so mmerg has to find them in the text"
         return f"{what}; use the model's instruct tag, or start the server with its reasoning parser: docs/servers.md"
-    if reply.thinking and not reply.text.strip():
-        what = f"all {reply.response_tokens} tokens went into thoughts, and there was no reply"
+    if completion.thinking and not completion.text.strip():
+        what = f"all {completion.response_tokens} tokens went into thoughts, and there was no text"
         remedy = "use the model's instruct tag, set backbone.think=false, or give stages more tokens (num_predict)"
         return f"{what}; {remedy}"
     return ""
@@ -79,8 +79,8 @@ def _describe_thoughts_fault(reply: Reply) -> str:
 
 def check_speed(backend: Backend, calls: int) -> Finding:
     """Measure how fast the loaded model writes, and estimate the time of `calls` short calls."""
-    reply = backend.complete(build_request("Count from 1 to 20 in words.", num_predict=24))
-    pace, left = reply.response_tokens / max(reply.seconds, 1e-6), calls * reply.seconds
+    completion = backend.complete(build_request("Count from 1 to 20 in words.", num_predict=24))
+    pace, left = completion.response_tokens / max(completion.seconds, 1e-6), calls * completion.seconds
     text = f"{pace:.1f} tokens a second; the next {calls} calls take about {max(1, round(left / 60))} min"
     if 0 < pace < SLOW:
         return "open", f"{text}; on a CPU with few free cores fewer threads are faster: +backbone.load.num_thread=2"
@@ -88,39 +88,39 @@ def check_speed(backend: Backend, calls: int) -> Finding:
 
 
 def check_schema(backend: Backend) -> Finding:
-    """Check that a reply follows a schema, with its fields in the order of the class, though the prompt asks for plain
-    words. Only if the order is kept does a model reason before it decides."""
+    """Check that a completion follows a schema, with its fields in the order of the class, though the prompt asks for
+    plain words. Only if the order is kept does a model reason before it decides."""
     text = "Say hello in one short sentence of plain words, without any JSON."
-    reply = backend.complete(build_request(text, output=Steps, num_predict=ENOUGH))
-    if fault := _describe_thoughts_fault(reply):
+    completion = backend.complete(build_request(text, output=Steps, num_predict=ENOUGH))
+    if fault := _describe_thoughts_fault(completion):
         return "failed", fault
-    if _follows_schema(reply, Steps) and reply.finish is Finish.STOP:
-        return "ok", "the reply follows the JSON schema, fields in order, though the prompt asks for plain words"
-    ends_in_blanks = len(reply.text) > 3 and reply.text[-4:].isspace()
+    if _follows_schema(completion, Steps) and completion.finish is Finish.STOP:
+        return "ok", "the completion follows the JSON schema, fields in order, though the prompt asks for plain words"
+    ends_in_blanks = len(completion.text) > 3 and completion.text[-4:].isspace()
     hint = "disallow whitespace in JSON" if ends_in_blanks else "use a server that enforces JSON schemas"
-    return "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}: docs/servers.md"
+    return "failed", f"asked for a schema, got {completion.text[:120]!r} ({completion.finish}); {hint}: docs/servers.md"
 
 
 def check_logprobs(backend: Backend) -> Finding:
     """Check that free text has log-probabilities, which perplexity needs."""
-    reply = backend.complete(build_request(HELLO, num_predict=ENOUGH))
-    if "log-probabilities" in reply.taken:
+    completion = backend.complete(build_request(HELLO, num_predict=ENOUGH))
+    if "log-probabilities" in completion.taken:
         what = "it is not clear which tokens are thoughts: self_ppl cannot be computed"
-        return "failed", f"{what}; {_describe_thoughts_fault(reply)}"
-    if not reply.logprobs:
+        return "failed", f"{what}; {_describe_thoughts_fault(completion)}"
+    if not completion.logprobs:
         return "failed", "the server gives no log-probabilities: self_ppl cannot be computed; update the server"
-    return "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens"
+    return "ok", f"{len(completion.logprobs)} for {completion.response_tokens} tokens"
 
 
 def check_likelihood(backend: Backend) -> Finding:
     """Check that the log-probabilities of a given text are below 0, and higher than those of a text that does not fit.
     Only checks with form=likelihood need this."""
     request = build_request(HELLO, num_predict=24)
-    reply = backend.complete(request)
-    if not reply.text.strip() or not reply.logprobs:
-        return "open", "nothing to compare with: the reply has no log-probabilities"
+    completion = backend.complete(request)
+    if not completion.text.strip() or not completion.logprobs:
+        return "open", "nothing to compare with: the completion has no log-probabilities"
     try:
-        texts = (reply.text.strip(), UNFITTING)
+        texts = (completion.text.strip(), UNFITTING)
         given, other = (
             _mean_logprob(backend.complete(build_likelihood_request(request.messages, text))) for text in texts
         )
@@ -128,19 +128,19 @@ def check_likelihood(backend: Backend) -> Finding:
         if error.failure is Failure.MODEL_NOT_LOADED:
             raise
         return "open", f"form=likelihood cannot be used: {error.what}"
-    means = f"{_mean_logprob(reply):.2f} as a reply, {given:.2f} as a text, {other:.2f} of a misfit"
+    means = f"{_mean_logprob(completion):.2f} as a completion, {given:.2f} as a text, {other:.2f} of a misfit"
     what = f"log-probability per token: {means}"
     if not other < given < -TINY:
         return "open", f"form=likelihood cannot be used: {what}; the server changes them for the schema"
     return "ok", what
 
 
-def _mean_logprob(reply: Reply) -> float:
-    return fmean(token.logprob for token in reply.logprobs)
+def _mean_logprob(completion: Completion) -> float:
+    return fmean(token.logprob for token in completion.logprobs)
 
 
 def check_seeds(backend: Backend, sampling: Sampling) -> Finding:
-    """Check that the same seed repeats a reply, and another seed changes it. Fails only if the backbone samples."""
+    """Check that a seed repeats a completion, and that another changes it. Fails only if the backbone samples."""
     sampled = replace(sampling, temperature=1.0, num_predict=32)
     text = "Tell a story about a storm."
     texts = (
@@ -149,24 +149,24 @@ def check_seeds(backend: Backend, sampling: Sampling) -> Finding:
     )
     first, again = next(texts), next(texts)
     if first == again and any(other != first for other in texts):
-        return "ok", "the same seed repeats its reply, another seed changes it"
-    same = f"{1 + len(OTHER_SEEDS)} seeds gave the same reply: the server ignores them"
-    why = "the same seed gave two replies" if first != again else same
+        return "ok", "the same seed repeats its completion, another seed changes it"
+    same = f"{1 + len(OTHER_SEEDS)} seeds gave the same completion: the server ignores them"
+    why = "the same seed gave two completions" if first != again else same
     if sampling.temperature:
         return "failed", f"{why}; the backbone's temperature is {sampling.temperature:g}"
     return "open", f"{why}; the backbone's temperature is 0, so this matters only if you raise it"
 
 
 def check_two_images(backend: Backend) -> Finding:
-    """Check that both of two images reach the model: replacing either changes the reply."""
+    """Check that both of two images reach the model: replacing either changes the completion."""
     red, blue = (encode_image(np.full((128, 128, 3), values, np.uint8)) for values in ((40, 40, 220), (220, 60, 40)))
     both, *changed = (
         backend.complete(build_request("Describe the images in one sentence.", pair, num_predict=16))
         for pair in ((red, red), (blue, red), (red, blue))
     )
-    same = [(get_written(reply), reply.logprobs) == (get_written(both), both.logprobs) for reply in changed]
+    same = [(get_written(other), other.logprobs) == (get_written(both), both.logprobs) for other in changed]
     if not any(same):
-        return "ok", "each changes the reply"
+        return "ok", "each changes the completion"
     which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
     why = f"replacing the {which} of two images changes nothing"
     if not both.logprobs:
@@ -241,19 +241,18 @@ def build_request(
     return Request((Message("user", text, tuple(images)),), sampling, schema, logprobs=not schema)
 
 
-def get_written(reply: Reply) -> tuple[str, str]:
-    """The thoughts and the text of a reply. Replies are compared by both, as a short reply may be all thoughts."""
-    return reply.thinking, reply.text
+def get_written(completion: Completion) -> tuple[str, str]:
+    """The thoughts and the text of a completion, which are compared, as a short completion may be all thoughts."""
+    return completion.thinking, completion.text
 
 
-def _follows_schema(reply: Reply, kind: type[Record]) -> bool:
+def _follows_schema(completion: Completion, kind: type[Record]) -> bool:
     try:
-        _, removed = parse_output(kind, UNBOUND, reply.text)
-    except ReplyError:
+        _, removed = parse_output(kind, UNBOUND, completion.text)
+    except CompletionError:
         return False
-    return not removed and list(json.loads(reply.text)) == list(
-        json.loads(build_json_schema(kind, UNBOUND).text)["properties"]
-    )
+    properties = json.loads(build_json_schema(kind, UNBOUND).text)["properties"]
+    return not removed and list(json.loads(completion.text)) == list(properties)
 
 
 def encode_image(pixels: NDArray[np.uint8]) -> Image:

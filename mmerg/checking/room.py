@@ -1,7 +1,7 @@
 """Checks whether the longest dialogue of a corpus fits the context of a model.
 
 The prompts are those of a run, rendered for the dry backend. Tokens are estimated. What the dry backend does not write
-counts extra: outputs of earlier agents, refused replies, exemplars, and images as the server counts them.
+counts extra: outputs of earlier agents, refused completions, exemplars, and images as the server counts them.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from mmerg.runs.events import Called, Event
 from mmerg.settings.model import RunSettings
 
 CHARACTERS = 3.5  # per token; English prose has more
-OUTPUT = 250  # tokens of an earlier agent's output, or of a refused reply with its complaint
+OUTPUT = 250  # tokens of an earlier agent's output, or of a refused completion with its complaint
 EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of the words on a frame, with vision and without
 
 
@@ -39,7 +39,7 @@ def check_room(settings: RunSettings, engine: Engine, image_tokens: int) -> Find
 
 
 def _count_tokens(settings: RunSettings, engine: Engine, sample: Sample, image_tokens: int) -> int:
-    """The tokens of the longest call of a pass, with its reply."""
+    """The tokens of the longest call of a pass, with its completion."""
     frames, backbone, events = settings.frames, settings.backbone, list[Event]()
     blind = frames.model_copy(update={"last_turns": 0})  # decodes no clip
     planned = SystemPlan(plan_prompts(settings), blind, sources={}, cache_dir=Path(settings.cache_dir))

@@ -27,7 +27,7 @@ class Progress:
         self, console: Console, total: int, kept: int, kept_failed: int = 0, interval: float = LINE_INTERVAL
     ) -> None:
         self.kept = kept
-        self.model_calls = 0  # calls to a model, without cached replies
+        self.model_calls = 0  # calls to a model, without cached completions
         self._console, self._total, self._kept_failed, self._interval = console, total, kept_failed, interval
         self._ended = self._failed = self._started = self._cached = self._tokens = 0
         self._start = self._last_end = time.monotonic()
@@ -58,9 +58,9 @@ class Progress:
         with self._lock:
             self._started += isinstance(event, events.SampleStarted)
             if isinstance(event, events.Called):
-                self._cached += event.reply.cached
-                self.model_calls += not event.reply.cached
-                self._tokens += 0 if event.reply.cached else event.reply.response_tokens
+                self._cached += event.completion.cached
+                self.model_calls += not event.completion.cached
+                self._tokens += 0 if event.completion.cached else event.completion.response_tokens
 
     def result(self, result: SampleLine) -> None:
         with self._lock:

@@ -27,7 +27,7 @@ class Summary:
         self.guards: dict[str, Counter[str]] = {}  # by guard: samples and excluded exemplars
         self.problems: Counter[str] = Counter()  # why sources had no exemplars
         self.repeats: Counter[str] = Counter()  # replies that repeat a text, by the source of the text
-        self.cleaned: Counter[str] = Counter()  # what was removed from replies
+        self.cleaned: Counter[str] = Counter()  # what was removed from completions
         self.handed_on: dict[str, Counter[str]] = {}  # by stage: copied and all 4-grams of its output
         for result in results:
             if len(self.first) < rows:
@@ -105,8 +105,7 @@ class Summary:
         return f"exemplars excluded in {samples} ({_join_items(parts)})" if parts else ""
 
     def notes(self) -> Iterator[str]:
-        """Yields a line for each kind of incident: clip problems, missing exemplars, cleaned replies, copies, repeated
-        replies, unreadable audits and repeated passes."""
+        """Yields a line for each kind of incident, such as clip problems, cleaned completions and unreadable audits."""
         if count := self.counts["clip_problems"]:
             yield f"clip problems: {plural(count, 'turn')} have text only; mmerg show RUN SAMPLE says why"
         if self.problems:
@@ -152,7 +151,7 @@ def tabulate_failures(results: Iterable[Result | Verdicts]) -> Table | None:
     counts = Counter(str(result.failure) for result in failed)
     title = f"{len(failed)} failed"
     if counts.keys() - {Failure.ABSENT, Failure.CODE_ERROR}:
-        title += "; only_failed=true retries them; add cache=off if the model's replies were unusable"
+        title += "; only_failed=true retries them; add cache=off if the model's completions were unusable"
     table = Table("failure", title=title, title_justify="left")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
+from mmerg.backends.protocol import Backend, Completion, Finish, Message, Request, Sampling
 from mmerg.backends.thinking import separate_thoughts
 from mmerg.engine.clean import clean
 from mmerg.engine.forms import Forms
@@ -21,7 +21,7 @@ from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, list_orders,
 from mmerg.engine.prompts import LABEL, Inputs, Prompts, get_bounds, select_inputs
 from mmerg.engine.sources import BoundSource
 from mmerg.engine.state import Candidate, Correction, Output, State
-from mmerg.errors import Failure, MmergError, ReplyError, SampleError, format_exception, locate_error
+from mmerg.errors import CompletionError, Failure, MmergError, SampleError, format_exception, locate_error
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.storage.words import split_ngrams
@@ -36,12 +36,12 @@ HINTS = {
     Failure.TRUNCATED: "give the stage more tokens, which makes another run: {setting}",
     Failure.THINKING_EXHAUSTED: "backbone.think=false, the model's instruct tag, or more tokens, each of which makes "
     "another run: {setting}",
-    Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
+    Failure.SCHEMA_INVALID: "see the raw completions: mmerg show RUN SAMPLE --prompts",
 }
 Place = dict[str, Any]  # fields of events: sample, t, stage, attempt
 REQUESTS = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint in the prompt
 FIX_CODE = (
-    "fix it and repeat the command: with other code it is a new run, which takes equal calls from the reply cache "
+    "fix it and repeat the command: with other code it is a new run, which takes equal calls from the completion cache "
     "(if the class has a `digest` that has not changed, add only_failed=true)"
 )
 
@@ -90,25 +90,25 @@ class Asker:
         for attempt in range(system.max_repairs + 1):
             attempt_place: Place = {**place, "attempt": attempt}
             request = Request(messages, sampling, answer_schema, stage.logprobs)
-            reply = self.backend.complete(request)
-            self.emit(_describe_call(attempt_place, request, reply))
+            completion = self.backend.complete(request)
+            self.emit(_describe_call(attempt_place, request, completion))
             try:
-                written, cut = _read_output(stage, bounds, reply, sampling.stop)
+                written, cut = _read_output(stage, bounds, completion, sampling.stop)
                 _check_findings(system, stage, written)
                 output, cleaned = _clean_response(system, stage, state, supplied, written)
-            except ReplyError as error:
+            except CompletionError as error:
                 failure, what = error.failure, error.what
                 self.emit(events.Refused(**attempt_place, failure=failure, complaint=what))
                 if attempt == system.max_repairs:
                     hint = HINTS.get(failure, "").format(setting=name_token_limit(system, stage))
-                    raise ReplyError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
+                    raise CompletionError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
                 complaint = self.prompts.render_complaint(what + REQUESTS.get(failure, ""), outline)
-                messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
+                messages = (*request.messages, Message("assistant", completion.text.strip() or "(blank)"), complaint)
             else:
                 if removed := (*cut, *cleaned):
                     self.emit(events.Cleaned(**attempt_place, taken=removed))
                 if candidate:
-                    candidate.replies[stage.gives] = reply, written
+                    candidate.completions[stage.gives] = completion, written
                 return output
         raise AssertionError("unreachable")
 
@@ -122,9 +122,9 @@ class Asker:
             shown = replace(state, labels=order)
             messages = self.prompts.render_messages(replace(stage, name=LABEL), shown, supplied, "", correction)
             request = Request(messages, Sampling(num_predict=TOKENS), build_schema(order), True, ALTERNATIVES)
-            reply = self.backend.complete(request)
-            self.emit(_describe_call({**place, "attempt": 0}, request, reply))
-            readings.append(read_labels(reply, labels))
+            completion = self.backend.complete(request)
+            self.emit(_describe_call({**place, "attempt": 0}, request, completion))
+            readings.append(read_labels(completion, labels))
         mean = {label: round(fmean(reading[label] for reading in readings), 6) for label in labels}
         scores = stage.prior.calibrate(mean) if stage.prior else mean
         self.emit(events.LabelsRead(**place, logprobs=mean, calibrated=stage.prior is not None))
@@ -133,11 +133,11 @@ class Asker:
     def make_forms(self, auditor: Stage, state: State, t: int) -> Forms:
         """Returns the forms of check for pass t. Their calls are recorded as calls of the auditor."""
 
-        def call(request: Request) -> Reply:
-            reply = self.backend.complete(request)
+        def call(request: Request) -> Completion:
+            completion = self.backend.complete(request)
             place: Place = {"sample": state.scene.id, "t": t, "stage": auditor.name, "attempt": 0}
-            self.emit(_describe_call(place, request, reply))
-            return reply
+            self.emit(_describe_call(place, request, completion))
+            return completion
 
         return Forms(self.prompts, auditor, call)
 
@@ -180,35 +180,35 @@ def name_token_limit(system: System, stage: Stage) -> str:
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 
 
-def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, ...]) -> tuple[Output, tuple[str, ...]]:
-    """Parses a completion, and returns the output and what was removed. Raises ReplyError if the completion is blank,
-    violates the schema, or ends neither by itself nor at a stop text."""
-    limit, text = reply.response_tokens, reply.text.strip()
-    if not text and (reply.thinking or reply.taken) and reply.finish is not Finish.ABORT:
-        if reply.finish is Finish.LENGTH:
-            what = f"the model used all {limit} tokens for thinking and gave no answer"
-        else:
-            what = "the reply has thoughts only, no answer"
-        raise ReplyError(Failure.THINKING_EXHAUSTED, what)
+def _read_output(
+    stage: Stage, bounds: Bounds, completion: Completion, stops: tuple[str, ...]
+) -> tuple[Output, tuple[str, ...]]:
+    """Parses a completion, and returns the output and what was removed. Raises CompletionError if the completion is
+    blank, violates the schema, or ends neither by itself nor at a stop text."""
+    limit, text = completion.response_tokens, completion.text.strip()
+    if not text and (completion.thinking or completion.taken) and completion.finish is not Finish.ABORT:
+        used = f"the model used all {limit} tokens for thinking and gave no answer"
+        what = used if completion.finish is Finish.LENGTH else "the reply has thoughts only, no answer"
+        raise CompletionError(Failure.THINKING_EXHAUSTED, what)
     ends = [] if stage.output else [at for stop in stops if (at := text.find(stop)) >= 0]
     if ends:  # the server ignored the stop texts, or did not get them
         if not (text := text[: min(ends)].strip()):
-            raise ReplyError(Failure.EMPTY, "the answer was blank before its stop text")
-        return text, reply.taken
-    if reply.finish is Finish.LENGTH:
-        raise ReplyError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens")
-    if reply.finish is Finish.ABORT:
-        raise ReplyError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
+            raise CompletionError(Failure.EMPTY, "the answer was blank before its stop text")
+        return text, completion.taken
+    if completion.finish is Finish.LENGTH:
+        raise CompletionError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens")
+    if completion.finish is Finish.ABORT:
+        raise CompletionError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
     if not text:
-        raise ReplyError(Failure.EMPTY, "the answer was blank")
+        raise CompletionError(Failure.EMPTY, "the answer was blank")
     if stage.output:
-        output, cut = parse_output(stage.output, bounds, reply.text)
-        return output, (*reply.taken, *cut)
-    return text, reply.taken
+        output, cut = parse_output(stage.output, bounds, completion.text)
+        return output, (*completion.taken, *cut)
+    return text, completion.taken
 
 
 def _check_findings(system: System, stage: Stage, output: Output) -> None:
-    """Raises ReplyError if an auditor has copied every reason from its instructions, as very small models do."""
+    """Raises CompletionError if an auditor has copied every reason from its instructions, as very small models do."""
     if not stage.audits or isinstance(output, str):
         return
     checks = [audited.check for audited in system.stages if audited.name in stage.audits]
@@ -216,14 +216,14 @@ def _check_findings(system: System, stage: Stage, output: Output) -> None:
     reasons = [split_ngrams(finding.reason) for _, finding in output if isinstance(finding, Finding)]
     if reasons and all(2 * sum(ngram in rubric for ngram in ngrams) > len(ngrams) for ngrams in reasons):
         what = "every reason is copied from the instructions: say of each what you checked in this scene and found"
-        raise ReplyError(Failure.SCHEMA_INVALID, what)
+        raise CompletionError(Failure.SCHEMA_INVALID, what)
 
 
 def _clean_response(
     system: System, stage: Stage, state: State, supplied: Inputs, output: Output
 ) -> tuple[Output, tuple[str, ...]]:
     """Cleans the system's response in an output, and returns the output and what was removed. Returns outputs without
-    the response unchanged. Raises ReplyError if nothing is left of the response."""
+    the response unchanged. Raises CompletionError if nothing is left of the response."""
     symbol, _, name = system.result.get("response", "").partition(".")
     if symbol != stage.gives:
         return output, ()
@@ -231,12 +231,12 @@ def _clean_response(
     written = getattr(output, name) if name else str(output)
     _, response = separate_thoughts(written)  # texts in JSON may also hold thoughts
     if written and not response:
-        raise ReplyError(Failure.THINKING_EXHAUSTED, "the reply has thoughts only, no answer")
+        raise CompletionError(Failure.THINKING_EXHAUSTED, "the reply has thoughts only, no answer")
     words, removed = clean(response, names, state.scene.responder)
     if response != written:
         removed = ("thinking", *removed)
     if not words:
-        raise ReplyError(Failure.EMPTY, f"the answer says nothing{' but ' if removed else ''}{', '.join(removed)}")
+        raise CompletionError(Failure.EMPTY, f"the answer says nothing{' but ' if removed else ''}{', '.join(removed)}")
     if not removed:
         return output, ()
     return words if isinstance(output, str) else output.model_copy(update={name: words}), removed
@@ -249,7 +249,7 @@ def _find_speakers(supplied: Inputs) -> set[str]:
     return {turn["speaker"] for turn in turns if isinstance(turn, Mapping) and "speaker" in turn}
 
 
-def _describe_call(place: Place, request: Request, reply: Reply) -> events.Called:
+def _describe_call(place: Place, request: Request, completion: Completion) -> events.Called:
     messages = tuple(
         events.TracedMessage(role=sent.role, text=sent.text, images=tuple(image.sha256 for image in sent.images))
         for sent in request.messages
@@ -261,7 +261,7 @@ def _describe_call(place: Place, request: Request, reply: Reply) -> events.Calle
         answer_schema=request.schema,
         sampling=vars(request.sampling),
         logprobs=request.logprobs,
-        reply=reply,
+        completion=completion,
     )
 
 
@@ -274,8 +274,8 @@ def _call_function(
     inputs: Inputs,
     correction: Correction | None,
 ) -> Output:
-    """Returns the output of a stage's function. Raises ReplyError if it violates the schema or, in a stage without a
-    schema, is blank or not a text."""
+    """Returns the output of a stage's function. Raises CompletionError if it violates the schema or, in a stage without
+    a schema, is blank or not a text."""
     where = f"{stage.name}, pass {t}, {get_dotted_name(function)}"
     stage_input = StageInput(
         sample=state.scene.id,
@@ -294,13 +294,13 @@ def _call_function(
             if stage.output:
                 fields = output.model_dump(mode="json", exclude_unset=True) if isinstance(output, BaseModel) else output
                 return validate_output(stage.output, bounds, fields)
-    except ReplyError as error:
-        raise ReplyError(error.failure, error.what, where=where, hint=FIX_CODE) from error
+    except CompletionError as error:
+        raise CompletionError(error.failure, error.what, where=where, hint=FIX_CODE) from error
     if not isinstance(output, str):
         what = f"it returned {type(output).__name__}, not a text"
-        raise ReplyError(Failure.SCHEMA_INVALID, what, where=where, hint=FIX_CODE)
+        raise CompletionError(Failure.SCHEMA_INVALID, what, where=where, hint=FIX_CODE)
     if not output.strip():
-        raise ReplyError(Failure.EMPTY, "its text is blank", where=where, hint=FIX_CODE)
+        raise CompletionError(Failure.EMPTY, "its text is blank", where=where, hint=FIX_CODE)
     return output.strip()
 
 

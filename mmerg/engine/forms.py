@@ -15,11 +15,11 @@ from statistics import fmean
 
 import numpy as np
 
-from mmerg.backends.protocol import Reply, Request, Sampling, build_likelihood_request
+from mmerg.backends.protocol import Completion, Request, Sampling, build_likelihood_request
 from mmerg.engine.labels import ALTERNATIVES, read_top_logprobs, require_logprobs
 from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import Output, State
-from mmerg.errors import Failure, ReplyError
+from mmerg.errors import CompletionError, Failure
 from mmerg.systems.audit import Verdict
 from mmerg.systems.schema import build_json_schema
 from mmerg.systems.system import Stage
@@ -36,10 +36,10 @@ class Forms:
 
     prompts: Prompts
     auditor: Stage
-    call: Callable[[Request], Reply]
+    call: Callable[[Request], Completion]
 
     def check(self, stage: Stage, state: State) -> Verdict:
-        """Returns the verdict on the output of `stage`. Raises ReplyError if there is no score."""
+        """Returns the verdict on the output of `stage`. Raises CompletionError if there is no score."""
         form, threshold = stage.verdict.form, stage.verdict.threshold
         assert form is not None
         faults = ", ".join(self.find_faults(stage, state)) if form == "code" else ""
@@ -51,8 +51,7 @@ class Forms:
         return Verdict(reason=reason, passed=False, correction=correction, form=form, score=score)
 
     def score(self, stage: Stage, state: State, form: str) -> float:
-        """Returns the score of the output of `stage`. Later outputs do not affect it. Raises ReplyError if there is no
-        score."""
+        """Returns the score of the output of `stage`, without later outputs. Raises CompletionError if it has none."""
         by_model = {"likelihood": self._likelihood, "odds": self._odds, "comparison": self._comparison}
         if form in by_model:
             return round(by_model[form](stage, state), 6)
@@ -71,12 +70,12 @@ class Forms:
         sums, tokens = [], []
         for shown in (before, blank):
             messages = self.prompts.render_messages(stage, shown, {}, outline, None)
-            reply = self.call(build_likelihood_request(messages, text))
-            if not reply.logprobs:
+            completion = self.call(build_likelihood_request(messages, text))
+            if not completion.logprobs:
                 what, hint = "the server gave no log-probabilities for the text", "run mmerg doctor, or update it"
-                raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint=hint)
-            sums.append(sum(token.logprob for token in reply.logprobs))
-            tokens.append(len(reply.logprobs))
+                raise CompletionError(Failure.SERVER_ERROR, what, where=completion.host, hint=hint)
+            sums.append(sum(token.logprob for token in completion.logprobs))
+            tokens.append(len(completion.logprobs))
         return (sums[0] - sums[1]) / max(tokens)
 
     def _odds(self, stage: Stage, state: State) -> float:
@@ -102,25 +101,26 @@ class Forms:
         """Lets the model choose between two JSON values, and returns log p(words[0]) − log p(words[1])."""
         messages = self.prompts.render_messages(question, state, {}, "", None)
         schema = json.dumps({"enum": [json.loads(word) for word in words]})
-        reply = self.call(Request(messages, Sampling(num_predict=8), schema, logprobs=True, alternatives=ALTERNATIVES))
-        require_logprobs(reply, f"the template {question.name}.j2")
-        return log_odds(reply, words)
+        request = Request(messages, Sampling(num_predict=8), schema, logprobs=True, alternatives=ALTERNATIVES)
+        completion = self.call(request)
+        require_logprobs(completion, f"the template {question.name}.j2")
+        return log_odds(completion, words)
 
 
-def log_odds(reply: Reply, words: Sequence[str]) -> float:
+def log_odds(completion: Completion, words: Sequence[str]) -> float:
     """Returns log p(words[0]) − log p(words[1]) at the first token that begins one of the words, in any case.
 
     The words differ in their first letter. A word that no top token begins gets the bound of `read_top_logprobs`.
-    Raises ReplyError if no token begins a word.
+    Raises CompletionError if no token begins a word.
     """
 
     def begins(token: str, word: str) -> bool:
         return bool(token.strip()) and word.startswith(token.strip().lower())
 
-    place = next((token for token in reply.logprobs if any(begins(token.token, word) for word in words)), None)
+    place = next((token for token in completion.logprobs if any(begins(token.token, word) for word in words)), None)
     if place is None:
-        what = f"it is neither {' nor '.join(words)}: {reply.text[:40]!r}"
-        raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
+        what = f"it is neither {' nor '.join(words)}: {completion.text[:40]!r}"
+        raise CompletionError(Failure.SCHEMA_INVALID, what, where=completion.host)
     tokens, bound = read_top_logprobs(place)
     sums = [np.logaddexp.reduce([value for token, value in tokens.items() if begins(token, word)]) for word in words]
     first, second = (float(value) if np.isfinite(value) else bound for value in sums)

@@ -12,9 +12,9 @@ from math import log
 
 import numpy as np
 
-from mmerg.backends.protocol import Reply, TokenLogprob
+from mmerg.backends.protocol import Completion, TokenLogprob
 from mmerg.corpora.dialogue import Scene
-from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.errors import CompletionError, ConfigError, Failure
 from mmerg.systems.system import System
 
 ALTERNATIVES = 20  # the most top log-probabilities that servers return per token
@@ -57,28 +57,28 @@ def read_top_logprobs(place: TokenLogprob) -> tuple[dict[str, float], float]:
     return logprobs, min(logprobs.values()) - forced * log(2)
 
 
-def require_logprobs(reply: Reply, needed_by: str) -> None:
+def require_logprobs(completion: Completion, needed_by: str) -> None:
     """Raises ConfigError if a completion has no log-probabilities, or consists of thoughts alone."""
-    if reply.logprobs:
+    if completion.logprobs:
         return
-    if reply.thinking or reply.taken:
+    if completion.thinking or completion.taken:
         what = f"the model thinks before it answers, and {needed_by} needs the first token of its answer"
-        raise ConfigError(what, where=reply.host, hint="set backbone.think=false, or use the model's instruct tag")
+        raise ConfigError(what, where=completion.host, hint="set backbone.think=false, or use the model's instruct tag")
     what = f"the server gives no log-probabilities, which {needed_by} needs"
-    raise ConfigError(what, where=reply.host, hint="update it (see mmerg doctor), or use another system")
+    raise ConfigError(what, where=completion.host, hint="update it (see mmerg doctor), or use another system")
 
 
-def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
+def read_labels(completion: Completion, labels: Sequence[str]) -> dict[str, float]:
     """Returns the normalised natural log-probability of each label, read from the first token that is not only
     white space or a quotation mark.
 
     The labels that a token begins share its probability equally. A label that no top token begins gets the bound of
-    `read_top_logprobs`. Raises ConfigError if the completion has no log-probabilities, and ReplyError if no token
+    `read_top_logprobs`. Raises ConfigError if the completion has no log-probabilities, and CompletionError if no token
     begins a label.
     """
-    require_logprobs(reply, "reads: labels")
+    require_logprobs(completion, "reads: labels")
     logprobs = dict.fromkeys(labels, -np.inf)
-    place = next((token for token in reply.logprobs if token.token.strip(_AROUND)), reply.logprobs[0])
+    place = next((token for token in completion.logprobs if token.token.strip(_AROUND)), completion.logprobs[0])
     tokens, bound = read_top_logprobs(place)
     for token, logprob in tokens.items():
         start = token.strip(_AROUND).casefold()
@@ -86,8 +86,8 @@ def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
         for label in fitting:
             logprobs[label] = np.logaddexp(logprobs[label], logprob - log(len(fitting)))
     if not np.isfinite([*logprobs.values()]).any():
-        what = f"it is none of {', '.join(labels)}: {reply.text[:40]!r}"
-        raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
+        what = f"it is none of {', '.join(labels)}: {completion.text[:40]!r}"
+        raise CompletionError(Failure.SCHEMA_INVALID, what, where=completion.host)
     values = [value if np.isfinite(value) else bound for value in logprobs.values()]
     total = np.logaddexp.reduce(values)
     return {label: round(float(value - total), 6) for label, value in zip(labels, values, strict=True)}

@@ -147,7 +147,7 @@ class Prompts:
         return f"{audited.name}{without}", self._render(_check_name(audited), seen)
 
     def render_complaint(self, what: str, outline: str) -> Message:
-        """Returns the message that asks for a valid reply. what: the complaint."""
+        """Returns the message that asks for a valid completion. what: the complaint."""
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
     def compute_digests(self) -> Digests:
@@ -274,7 +274,7 @@ def select_inputs(stage: Stage, state: State) -> Inputs:
 
 
 def get_bounds(system: System, stage: Stage, state: State) -> Bounds:
-    """Returns the bounds of a reply of `stage`: what it may choose, cite and quote in this state."""
+    """Returns the bounds of a completion of `stage`: what it may choose, cite and quote in this state."""
     history = state.scene.history
     others = [turn.text for turn in history if turn.speaker != state.scene.responder]
     first_citable = len(history) + 1 - len(_citable_turns(stage, state))

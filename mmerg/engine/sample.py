@@ -126,14 +126,14 @@ def run_attempt(started: events.SampleStarted, make_fields: MakeFields, emit: Em
             raise
         record(events.SampleFailed(sample=sample, failure=failure, what=error.what, where=error.where, hint=error.hint))
         fields = {"status": "failed", "failure": failure, "failure_text": str(error)}
-    replies = [call.event.reply for call in trace.calls]
+    completions = [call.event.completion for call in trace.calls]
     costs: Fields = {
         "id": sample,
         "dialogue": started.dialogue,
-        "calls": len(replies),
-        "cached_calls": sum(reply.cached for reply in replies),
-        "prompt_tokens": sum(reply.prompt_tokens for reply in replies),
-        "response_tokens": sum(reply.response_tokens for reply in replies),
+        "calls": len(completions),
+        "cached_calls": sum(completion.cached for completion in completions),
+        "prompt_tokens": sum(completion.prompt_tokens for completion in completions),
+        "response_tokens": sum(completion.response_tokens for completion in completions),
         "seconds": round(time.monotonic() - start, 3),
     }
     return costs | fields, trace

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel
 
-from mmerg.backends.protocol import Image, Reply
+from mmerg.backends.protocol import Completion, Image
 from mmerg.corpora.dialogue import Scene
 from mmerg.frames.store import Keyframe
 from mmerg.systems.audit import Audit
@@ -91,11 +91,11 @@ class Correction:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of several independent candidates. number: from 0, a part of the seed. replies: by symbol, the model's
+    """One of several independent candidates. number: from 0, a part of the seed. completions: by symbol, the model's
     completion and the output before it is cleaned."""
 
     number: int
-    replies: dict[str, tuple[Reply, Output]] = field(default_factory=dict)
+    completions: dict[str, tuple[Completion, Output]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

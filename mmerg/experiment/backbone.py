@@ -1,4 +1,4 @@
-"""The backbone of a command: the model, its hosts, and the cache of its replies.
+"""The backbone of a command: the model, its hosts, and the cache of its completions.
 
 pool, engine = BackbonePlan.from_settings(settings).open()
 with closing(pool), pool.lease() as backend:
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from mmerg.backends.cache import REPLIES_FILE, CacheMode, build_replay_backend, find_stored_engine, wrap_in_cache
+from mmerg.backends.cache import COMPLETIONS_FILE, CacheMode, build_replay_backend, find_stored_engine, wrap_in_cache
 from mmerg.backends.pool import PATIENCE, Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.errors import CallError, ConfigError, MmergError
@@ -23,7 +23,7 @@ from mmerg.settings.backbone import BackboneSettings, BackendSettings, BatchSett
 
 @dataclass(frozen=True)
 class BackbonePlan:
-    """The model of a command, its hosts, and how its replies are cached in `cache_dir`."""
+    """The model of a command, its hosts, and how its completions are cached in `cache_dir`."""
 
     model: BackboneSettings
     server: BackendSettings
@@ -46,16 +46,17 @@ class BackbonePlan:
         return Sampling(seed=seed).override(self.model.sampling.plain())
 
     def pool(self, patience: float = PATIENCE) -> Pool:
-        """Builds the pool of hosts with the reply cache. patience: seconds that a call waits if all hosts are down."""
+        """Builds the pool of hosts with the completion cache. patience: seconds that a call waits if all are down."""
         hosts = []
         for address in check_hosts(self.server, self.model):
             adapter = make(self.server.adapter, host=address)
-            hosts.append(Host(wrap_in_cache(adapter, self.cache_dir / REPLIES_FILE, self.cache), self.slots, address))
+            backend = wrap_in_cache(adapter, self.cache_dir / COMPLETIONS_FILE, self.cache)
+            hosts.append(Host(backend, self.slots, address))
         return Pool(hosts, self.server.revive_after, patience, attempts=self.server.attempts)
 
     def open(self, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
         """Returns the hosts and their engine. If no host answers and cache=read, the pool consists of the cache alone.
-        known: the engine of its replies; None to look it up in the cache. Raises CallError if no host can be used."""
+        known: the engine of its completions; None to look it up there. Raises CallError if no host can be used."""
         pool = self.pool(patience)
         try:
             return pool, pool.describe()
@@ -63,9 +64,9 @@ class BackbonePlan:
             pool.close()
             if self.cache != "read" or not isinstance(error, CallError):
                 raise
-        adapter, replies = self.server.adapter, self.cache_dir / REPLIES_FILE
-        engine = known or find_stored_engine(replies, self.server.name, adapter.model, adapter.load.plain())
-        backend = wrap_in_cache(build_replay_backend(engine), replies, self.cache)
+        adapter, path = self.server.adapter, self.cache_dir / COMPLETIONS_FILE
+        engine = known or find_stored_engine(path, self.server.name, adapter.model, adapter.load.plain())
+        backend = wrap_in_cache(build_replay_backend(engine), path, self.cache)
         return Pool([Host(backend, self.slots, "the cache")]), engine
 
     @property

@@ -61,7 +61,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> RunOutcome:
     if manifest_before and not remaining and _is_complete(plan, clips, manifest_before, before):
         return _print_finished(plan, out, manifest_before, before, brief)
     with ExitStack() as opened:
-        pool, engine = plan.replies.open(manifest_before.engine if manifest_before else None)
+        pool, engine = plan.cached_backbone.open(manifest_before.engine if manifest_before else None)
         opened.enter_context(closing(pool))
         if auditor := plan.system.auditor:
             auditor.check_engine(engine, "auditor")

@@ -179,9 +179,9 @@ class Plan:
         return self.folder.shard.folder(self.run) if self.folder.shard else self.run
 
     @property
-    def replies(self) -> BackbonePlan:
-        """The backbone with the reply cache of this run. A shard has a separate cache, since SQLite's locks fail on
-        shared file systems."""
+    def cached_backbone(self) -> BackbonePlan:
+        """The backbone with the completion cache of this run. A shard has a separate cache, since SQLite's locks fail
+        on shared file systems."""
         return replace(self.backbone, cache_dir=self.path) if self.folder.shard else self.backbone
 
     def repeats(self, count: int) -> Iterator[Plan]:

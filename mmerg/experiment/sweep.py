@@ -1,7 +1,7 @@
 """A sweep, which has a run for each row (`mmerg run -m +experiment=… dataset=…`), and the number of its calls.
 
 Hydra composes the rows, and a launcher runs them in this process or elsewhere. A row that cannot run does not stop the
-others. Rows share calls only through the reply cache.
+others. Rows share calls only through the completion cache.
 """
 
 import math

@@ -116,5 +116,5 @@ def refuse_new(settings: Plain, identity: Digests, path: Path) -> NoReturn:
     raise ConfigError(
         f"this would be a new run, in which nothing failed: {compared}",
         where=str(path),
-        hint="restore what changed, or remove only_failed to run all samples; finished calls come from the reply cache",
+        hint="restore what changed, or remove only_failed to run all samples; finished calls are cached",
     )

@@ -15,7 +15,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Fields, run_attempt
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Output, State
-from mmerg.errors import ConfigError, ReplyError
+from mmerg.errors import CompletionError, ConfigError
 from mmerg.judging.items import Item
 from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
@@ -86,7 +86,7 @@ class Judge:
             for stage in self.prompts.system.stages:
                 try:
                     outcome = _to_fields(asker(stage, state, number))
-                except ReplyError as error:
+                except CompletionError as error:
                     outcome = {"failure": error.failure}
                 call = {"aspect": stage.name, "round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
                 verdict = Verdict.model_validate(call | outcome)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Protocol
 
 from mmerg.backends.pool import Host, Pool
-from mmerg.backends.protocol import Engine, Finish, Message, Reply, Request, Sampling
+from mmerg.backends.protocol import Completion, Engine, Finish, Message, Request, Sampling
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Vectors, scale_to_unit
 
@@ -25,7 +25,7 @@ class Server(Protocol):
 
 
 class _EmbeddingBackend:
-    """The model on one host as a Backend for `Pool`. It replies to a text with the vector as JSON."""
+    """The model on one host as a Backend for `Pool`. Its completion of a text is the vector as JSON."""
 
     def __init__(self, server: Server, model: str) -> None:
         self._server, self._model = server, model
@@ -35,9 +35,9 @@ class _EmbeddingBackend:
         version, digest = self._server.identify(self._model)
         return Engine(backend="ollama", version=version, model=self._model, digest=digest)
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         [vector] = self._server.embed(self._model, [request.messages[0].text])
-        return Reply(text=json.dumps(vector), finish=Finish.STOP)
+        return Completion(text=json.dumps(vector), finish=Finish.STOP)
 
 
 class Ollama:

@@ -59,14 +59,14 @@ def _format_step(step: Step, prompts: bool) -> Document:
 
 
 def _format_call(call: Call, prompts: bool) -> Document:
-    reply = call.event.reply
-    cost = f"{reply.prompt_tokens} + {reply.response_tokens} tokens, {reply.seconds:.2f} s"
-    document: Document = {"cost": f"{cost}, {'from the cache' if reply.cached else f'on {reply.host}'}"}
+    completion = call.event.completion
+    cost = f"{completion.prompt_tokens} + {completion.response_tokens} tokens, {completion.seconds:.2f} s"
+    document: Document = {"cost": f"{cost}, {'from the cache' if completion.cached else f'on {completion.host}'}"}
     if prompts:
         document |= {
             "messages": list(map(_dump, call.event.messages)),
-            "reply": reply.text,
-            "finish": str(reply.finish),
+            "completion": completion.text,
+            "finish": str(completion.finish),
         }
     return _drop_empty(document | {"refused": _dump(call.refused), "cleaned": call.cleaned and call.cleaned.taken})
 

@@ -55,7 +55,7 @@ def _find_instructions(trace: SampleTrace, first: Pass, ngrams: Iterable[Ngram],
         data |= _find_ngrams(ngrams, (text for event in step.supplied for text in iterate_texts(event.content)))
         for call in step.calls[:1] if in_reply else step.calls:
             prompt = [line for message in call.event.messages for line in message.text.splitlines()]
-            if not call.event.attempt:  # a repair shows the model's reply
+            if not call.event.attempt:  # a repair shows the model's completion
                 counts = Counter(ngram for line in prompt for ngram in wanted & _split_line(line))
                 instructions |= {ngram for ngram, count in counts.items() if count > in_reply[ngram]}
         if step.output and step.output.symbol == symbol:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, TypeAdapter
 
-from mmerg.backends.protocol import Reply
+from mmerg.backends.protocol import Completion
 from mmerg.errors import Failure
 from mmerg.frames.store import Frame
 from mmerg.settings.model import Selection
@@ -80,7 +80,7 @@ class TracedMessage(Record):
 
 
 class Called(_OfStage):
-    """A call with its whole prompt and reply. `attempt` is 0 for the first call, then counts repairs."""
+    """A call with its whole prompt and completion. `attempt` is 0 for the first call, then counts repairs."""
 
     kind: Literal["called"] = "called"
     attempt: int
@@ -89,11 +89,11 @@ class Called(_OfStage):
     answer_schema: str
     sampling: dict[str, float | int | tuple[str, ...]]
     logprobs: bool
-    reply: Reply
+    completion: Completion
 
 
 class Refused(_OfStage):
-    """An invalid reply. The prompt of the next attempt shows the complaint."""
+    """An invalid completion. The prompt of the next attempt shows the complaint."""
 
     kind: Literal["refused"] = "refused"
     attempt: int
@@ -102,7 +102,7 @@ class Refused(_OfStage):
 
 
 class Cleaned(_OfStage):
-    """What was removed from a reply, such as text around its JSON or a speaker's name. `Called` has the whole reply."""
+    """What was removed from a completion, such as text around its JSON or a speaker's name. `Called` has all of it."""
 
     kind: Literal["cleaned"] = "cleaned"
     attempt: int

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
-from mmerg.backends.protocol import Reply, TokenLogprob
+from mmerg.backends.protocol import Completion, TokenLogprob
 from mmerg.runs.copying import count_copied, iterate_texts
 from mmerg.runs.events import OVER_BUDGET, Produced
 from mmerg.runs.result import Timing
@@ -35,7 +35,7 @@ def collect_facts(
     fields: dict[str, object] = {
         "repeated_passes": len(trace.repeated),
         "cleaned": dict(sorted(cleaned.items())),
-        "timing": _timing([call.event.reply for call in trace.calls]),
+        "timing": _timing([call.event.completion for call in trace.calls]),
         "exemplars": len(exemplars),
         "excluded": dict(sorted(Counter(guard for guard, *_ in excluded).items())),
         "exemplars_problem": "; ".join(sorted({event.problem for event in trace.supplied} - {""})) or None,
@@ -59,8 +59,8 @@ def collect_facts(
     symbol, _, field = places.get("response", "").partition(".")
     if response:
         fields["copied"] = count_copied(trace, response, symbol)
-    if response and (reply := _response_call(trace, symbol, response)):
-        fields["logprob"], fields["logprob_tokens"] = sum_logprobs(reply, response, field)
+    if response and (completion := _response_call(trace, symbol, response)):
+        fields["logprob"], fields["logprob_tokens"] = sum_logprobs(completion, response, field)
     return fields
 
 
@@ -84,34 +84,34 @@ def _forecasts(trace: SampleTrace, place: str) -> tuple[str | None, ...]:
     return tuple(labels)
 
 
-def _response_call(trace: SampleTrace, symbol: str, response: str) -> Reply | None:
-    """Returns the reply of the model that became the response: the last one of its stage up to the selected pass, which
-    may have kept an earlier response."""
+def _response_call(trace: SampleTrace, symbol: str, response: str) -> Completion | None:
+    """Returns the completion of the model that became the response: the last one of its stage up to the selected pass,
+    which may have kept an earlier response."""
     last = trace.selected.t if trace.selected else -1
     stages = [
         output.stage for pass_ in trace.passes.values() for output in pass_.outputs.values() if output.symbol == symbol
     ]
     calls = [call.event for call in trace.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
-    with_response = [call for call in calls if response in call.reply.text]  # the stage may have run in other views
-    return (with_response or calls)[-1].reply if calls else None
+    with_response = [call for call in calls if response in call.completion.text]  # the stage may run in other views
+    return (with_response or calls)[-1].completion if calls else None
 
 
-def sum_logprobs(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
+def sum_logprobs(completion: Completion, response: str, field: str = "") -> tuple[float | None, int]:
     """Returns the sum of the log-probabilities (natural logarithm) of the response's tokens, and their number. The sum
     is None if the tokens cannot be found, or if a value is no log-probability."""
-    logprobs = find_response_logprobs(reply.logprobs, reply.text, response, field) or ()
+    logprobs = find_response_logprobs(completion.logprobs, completion.text, response, field) or ()
     valid = bool(logprobs) and all(logprob <= ROUNDING for logprob in logprobs)  # false for NaN
     return sum(logprobs) if valid else None, len(logprobs)
 
 
-def _timing(replies: Iterable[Reply]) -> Timing:
-    fresh = [reply for reply in replies if not reply.cached]
-    rests = [(reply.response_tokens, reply.seconds - reply.prompt_seconds) for reply in fresh]
+def _timing(completions: Iterable[Completion]) -> Timing:
+    fresh = [completion for completion in completions if not completion.cached]
+    rests = [(completion.response_tokens, completion.seconds - completion.prompt_seconds) for completion in fresh]
     return Timing(
         calls=len(fresh),
-        prompt_tokens=sum(max(0, reply.prompt_tokens - (reply.reused_tokens or 0)) for reply in fresh),
-        prompt_seconds=sum(reply.prompt_seconds for reply in fresh),
-        reply_rates=tuple(round(tokens / seconds, 3) for tokens, seconds in rests if tokens and seconds > 0),
+        prompt_tokens=sum(max(0, completion.prompt_tokens - (completion.reused_tokens or 0)) for completion in fresh),
+        prompt_seconds=sum(completion.prompt_seconds for completion in fresh),
+        completion_rates=tuple(round(tokens / seconds, 3) for tokens, seconds in rests if tokens and seconds > 0),
     )
 
 

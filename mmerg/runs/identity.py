@@ -15,8 +15,8 @@ without effect (such as those of frames if no agent sees any), the order of unor
 and the commit. The sessions of a manifest record these.
 
 The name of a run's folder ends with eight digits, computed from the parts that are known before the first call: all but
-clips, engine and memories. A run continues in its folder only if all parts are equal. The reply cache does not use the
-identity, but digests of the request and the engine (`mmerg.backends.cache`).
+clips, engine and memories. A run continues in its folder only if all parts are equal. The completion cache does not use
+the identity, but digests of the request and the engine (`mmerg.backends.cache`).
 """
 
 import copy

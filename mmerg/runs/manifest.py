@@ -29,7 +29,7 @@ MANIFEST = "manifest.json"
 FORMAT = 2
 DRY = "dry"  # the backend that calls no model
 IMPORTED = "import"  # the backend of imported replies
-AGAIN = "rename or remove the folder, then run the same command again: finished calls come from the reply cache"
+AGAIN = "rename or remove the folder, then run the same command again: finished calls come from the completion cache"
 
 
 def _validate(settings: Plain) -> Plain:

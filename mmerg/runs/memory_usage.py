@@ -21,7 +21,7 @@ def write_memory_usage(run: Path, usage: MemoryUsage) -> None:
 
 
 def read_memory_usage(run: Path) -> MemoryUsage | None:
-    """Reads the memory usage; None if it was not measured, as when every reply came from the cache."""
+    """Reads the memory usage; None if it was not measured, as when every completion came from the cache."""
     with suppress(OSError, ValueError):
         return read_record(run / MEMORY, MemoryUsage)
     return None

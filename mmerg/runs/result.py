@@ -46,7 +46,7 @@ class Timing(Record):
     calls: Count = 0
     prompt_tokens: Count = 0  # without those from the server's prefix cache
     prompt_seconds: Seconds = 0.0  # their evaluation
-    reply_rates: tuple[Seconds, ...] = ()  # tokens per second of each call whose server reports it
+    completion_rates: tuple[Seconds, ...] = ()  # tokens per second of each call whose server reports it
 
 
 class Result(SampleLine):
@@ -63,7 +63,7 @@ class Result(SampleLine):
     handed_on: dict[str, tuple[Count, Count]] = Field(default_factory=dict)  # by stage: 4-grams copied, and in all
     copied: dict[str, Count] = Field(default_factory=dict)  # by source: copied 4-grams of the reply, see `copying`
     label_logprobs: dict[str, float] = Field(default_factory=dict)  # of the first pass, if it reads labels
-    cleaned: dict[str, Count] = Field(default_factory=dict)  # by kind of removal: the number of replies
+    cleaned: dict[str, Count] = Field(default_factory=dict)  # by kind of removal: the number of completions
     ended: LoopEnd | None = None  # why the loop stopped
     gold_response: str | None = None
     gold_emotion: str | None = None

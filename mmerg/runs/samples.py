@@ -18,7 +18,7 @@ from mmerg.storage.files import PART, describe_error, replace_file, wrap_os_erro
 
 SAMPLES, SUFFIX = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems allow 255 including `.part`
-AGAIN = "remove the file, then run the same command again: finished calls come from the reply cache"
+AGAIN = "remove the file, then run the same command again: finished calls come from the completion cache"
 END_EVENTS = (SampleDone, SampleFailed)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

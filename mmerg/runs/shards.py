@@ -3,7 +3,7 @@
 runs/meld-merg-qwen3.5-27b-1a2b3c4d/
   shards/00003-of-00064/   like any run folder, and
     order.jsonl            its samples, with their places in the corpus from 0: [17, "test_dia0/3"]
-    replies.sqlite         its reply cache
+    completions.sqlite     its completion cache
 
 Shard.parse("3/64").contains("test_dia0"), Shard.parse("3/64").folder(run)
 """

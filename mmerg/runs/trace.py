@@ -21,7 +21,7 @@ Status = Literal["audited", "unaudited", "lost", "no auditor", "idle", "finished
 
 @dataclass
 class Call:
-    """A call, with its number in the sample from 1, why its reply is invalid, and what was removed from it."""
+    """A call, with its number in the sample from 1, why its completion is invalid, and what was removed from it."""
 
     number: int
     event: events.Called

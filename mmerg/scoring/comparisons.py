@@ -177,7 +177,7 @@ def _pair_sides(a: Side, b: Side) -> PairedResults:
     if differing:
         samples = f"{len(differing)} of {len(pairing.a)} samples: {preview(differing)}"
         what = f"the runs disagree on gold labels or replies in {samples}"
-        raise RunError(what, where=where, hint="run one of them again: its calls come from the reply cache")
+        raise RunError(what, where=where, hint="run one of them again: its calls come from the completion cache")
     return pairing
 
 

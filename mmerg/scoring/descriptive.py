@@ -41,7 +41,7 @@ def _mask_fresh(results: Sequence[Result]) -> Mask:
 
 
 def _mask_timed(results: Sequence[Result]) -> Mask:
-    return np.array([bool(result.timing.reply_rates) for result in results], bool)
+    return np.array([bool(result.timing.completion_rates) for result in results], bool)
 
 
 def _summarize(
@@ -110,21 +110,21 @@ _RUN_METRICS = (  # of runs that are not imported
         )
         for source in ("any", *SOURCES)
     ),
-    _share("cleaned", "any-reply|failed:in|scale:100", "a result", lambda result: 100.0 * bool(result.cleaned)),
+    _share("cleaned", "any-completion|failed:in|scale:100", "a result", lambda result: 100.0 * bool(result.cleaned)),
     *(
         _cost(name, "mean|failed:in", "a result", attrgetter(name))
         for name in ("calls", "prompt_tokens", "response_tokens")
     ),
-    # Cached replies take no time. Samples in flight together slow each other down.
+    # Cached completions take no time. Samples in flight together slow each other down.
     Metric("seconds", f"median|{_UNCACHED}", _FRESH, _mask_fresh, partial(_summarize, np.median, _seconds), None),
     Metric("seconds_p95", f"q95|{_UNCACHED}", _FRESH, _mask_fresh, partial(_summarize, _p95, _seconds), None),
     # Medians, as the first call of a run may wait for the model to load.
     Metric(
-        "reply_tok_s",
+        "completion_tok_s",
         "median-of-medians|cached:skipped",
         _TIMED,
         _mask_timed,
-        partial(_summarize, np.median, lambda result: median(result.timing.reply_rates)),
+        partial(_summarize, np.median, lambda result: median(result.timing.completion_rates)),
         None,
     ),
     _cost(

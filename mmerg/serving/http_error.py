@@ -58,7 +58,7 @@ def choose_hint(failure: Failure, hint: str) -> str:
 
 
 def describe_failure(failure: Failure, what: str) -> str:
-    """Describes a failure for users who do not know the schemas of replies. what: the exact description."""
+    """Describes a failure for users who do not know the schemas of completions. what: the exact description."""
     return "the model did not answer in the requested form" if failure is Failure.SCHEMA_INVALID else what
 
 

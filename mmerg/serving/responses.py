@@ -13,7 +13,7 @@ from typing import Protocol
 from fastapi import Request as Http
 from fastapi.responses import JSONResponse, Response
 
-from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
+from mmerg.backends.protocol import Backend, Completion, Finish, Message, Request
 from mmerg.errors import MmergError
 from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
 from mmerg.runs.result import Result
@@ -127,12 +127,12 @@ async def _run_task_prompt(
 ) -> AsyncGenerator[Step, None]:
     request = Request((Message("user", prompt),), served.experiment.sampling.override({"num_predict": TASK_TOKENS}))
 
-    def job(backend: Backend, _: Report) -> Reply:
+    def job(backend: Backend, _: Report) -> Completion:
         return backend.complete(request)
 
     async with aclosing(state.turn_runner.run(job)) as reports:
         async for report in reports:
-            if isinstance(report, Reply):
+            if isinstance(report, Completion):
                 finish = "length" if report.finish is Finish.LENGTH else "stop"
                 text = options.cut(report.text.strip())
                 yield FinalReply(text, finish, report.prompt_tokens, report.response_tokens, report.seconds)
@@ -156,8 +156,8 @@ async def _run_agents(
                 case SampleTrace(calls=calls) if fast:
                     fast = False
                     text = options.cut(str(update.fields["draft"]))
-                    prompt_tokens = sum(call.event.reply.prompt_tokens for call in calls)
-                    tokens = sum(call.event.reply.response_tokens for call in calls)
+                    prompt_tokens = sum(call.event.completion.prompt_tokens for call in calls)
+                    tokens = sum(call.event.completion.response_tokens for call in calls)
                     yield FinalReply(text, "stop", prompt_tokens, tokens, seconds, update.details, last=False)
                 case SampleFailed(what=what, where=where, failure=failure, hint=hint):
                     status = CALL_STATUS.get(failure, 502)

@@ -171,7 +171,7 @@ class Updates:
     def _sum_seconds(self, t: int, agent: str) -> float:
         """Returns the duration of all calls of an agent in pass t."""
         step = self.trace.passes[t].steps.get(agent, Step())
-        return round(sum(call.event.reply.seconds for call in step.calls), 3)
+        return round(sum(call.event.completion.seconds for call in step.calls), 3)
 
     def _start_next(self, t: int, agent: str) -> Iterator[Update]:
         """Yields the update for the agent that runs after `agent`: the stages in order, then the auditor."""

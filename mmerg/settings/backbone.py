@@ -70,7 +70,7 @@ class LoadSettings(OptionSettings):
     model_config = ConfigDict(extra="allow")
 
     num_ctx: Annotated[int | None, Field(ge=4)] = None
-    # Runtime-only here, because a run also compares the engine, which has `parallel` if it can change replies.
+    # Runtime-only here, because a run also compares the engine, which has `parallel` if it can change completions.
     parallel: Annotated[Positive | None, RUNTIME_ONLY] = None
     threads: Annotated[Count | None, RUNTIME_ONLY] = None  # 0: all cores but one
     num_batch: Positive | None = None

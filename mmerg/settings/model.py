@@ -91,10 +91,10 @@ class StageSettings(SettingsModel):
     check: Text = ""  # the auditor's question about the output
     form: Form | None = "finding"  # of its check; null: it has no check
     code: Texts = ()  # the functions of form=code
-    reads: Literal["reply", "labels"] = "reply"  # labels: read the emotion from their probabilities in `orders`
+    reads: Literal["completion", "labels"] = "completion"  # labels: read the emotion from probabilities in `orders`
     orders: Positive = 2
     cite_last: Positive | None = None  # how many of the last turns it may cite; null: all
-    logprobs: bool = False  # ask for the log-probabilities of the reply's tokens
+    logprobs: bool = False  # ask for the log-probabilities of the completion's tokens
     sampling: SamplingSettings = SamplingSettings()
 
 

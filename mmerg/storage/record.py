@@ -1,4 +1,4 @@
-"""The base class of records in files and of the structured replies of stages."""
+"""The base class of records in files and of the structured outputs of stages."""
 
 import json
 from pathlib import Path

@@ -117,9 +117,9 @@ class Audit(Record):
 def make_audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
     """Makes the class of an auditor's output, which has a `Finding` for each stage."""
     fields: dict[str, tuple[type[Finding], object]] = dict.fromkeys(stages, (Finding, ...))
-    model: type[BaseModel] = create_model("AuditReply", __base__=Record, **fields)  # type: ignore[call-overload]
+    model: type[BaseModel] = create_model("AuditOutput", __base__=Record, **fields)  # type: ignore[call-overload]
     return model
 
 
-def to_audit(reply: BaseModel) -> Audit:
-    return Audit(findings={name: Verdict.model_validate(dict(finding)) for name, finding in reply})
+def to_audit(output: BaseModel) -> Audit:
+    return Audit(findings={name: Verdict.model_validate(dict(finding)) for name, finding in output})

@@ -84,14 +84,14 @@ def _build_stage(name: str, settings: StageSettings, where: str) -> Stage:
 
 def _find_label_field(settings: StageSettings, where: str) -> str:
     """Returns the field whose emotion is read from label probabilities; "" if the model writes all fields."""
-    if settings.reads == "reply":
+    if settings.reads == "completion":
         return ""
     output = None if settings.output == TEXT or settings.function else _import_output(settings.output, where)
     fields = output.model_json_schema()["properties"] if output else {}
     label = next((name for name, field in fields.items() if field.get("x-choice") == "emotion"), "")
     if not label:
         what = "reads: labels needs an output with an emotion, which a model chooses"
-        raise ConfigError(what, where=where, hint="set output: mmerg.systems.baselines.schemas.Label, or reads: reply")
+        raise ConfigError(what, where=where, hint="set output: mmerg.systems.baselines.schemas.Label, or remove reads")
     return label
 
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from mmerg.errors import Failure, ReplyError, SampleError, format_exception, locate_error
+from mmerg.errors import CompletionError, Failure, SampleError, format_exception, locate_error
 from mmerg.storage.json_objects import find_objects
 from mmerg.systems.fields import QUOTE, REMOVED
 from mmerg.systems.schema import Bounds, build_json_schema
@@ -23,7 +23,7 @@ _BETWEEN = re.compile(r"\s|```(?:json)?")  # may stand around JSON
 
 def parse_output(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
     """Returns the record in a model's `text`, and what was removed: words around the JSON object, ends of long texts.
-    Uses the last valid object, unless the text consists of several different objects. Raises ReplyError
+    Uses the last valid object, unless the text consists of several different objects. Raises CompletionError
     (schema_invalid), whose `what` is the complaint for the model."""
     node = build_json_schema(cls, bounds).node
 
@@ -36,9 +36,9 @@ def parse_output(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, 
     objects = [text[place.start : place.stop] for place in find_objects(text)]
     differ = any(json.loads(other) != json.loads(objects[0]) for other in objects)
     if differ and _BETWEEN.sub("", text) == _BETWEEN.sub("", "".join(objects)):
-        raise ReplyError(Failure.SCHEMA_INVALID, "the answer is several JSON objects that differ; write one")
+        raise CompletionError(Failure.SCHEMA_INVALID, "the answer is several JSON objects that differ; write one")
     for candidate in reversed(objects):
-        with suppress(ReplyError):
+        with suppress(CompletionError):
             return read(candidate, ["words around the JSON"])
     # The complaint is about the last object, unless a later brace shows that it is a part of a broken object.
     is_whole = objects and text[: text.rfind("}") + 1].endswith(objects[-1])
@@ -46,7 +46,7 @@ def parse_output(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, 
 
 
 def validate_output(cls: type[Record], bounds: Bounds, value: object) -> Record:
-    """Returns the record of a `value` that the user's code returns, with class names. Raises ReplyError
+    """Returns the record of a `value` that the user's code returns, with class names. Raises CompletionError
     (schema_invalid), and TypeError or ValueError if JSON cannot hold the value."""
     return _validate(cls, bounds, json.dumps(value), {}, [])
 
@@ -58,17 +58,17 @@ def _validate(cls: type[Record], bounds: Bounds, text: str, node: Node, removed:
     try:
         record = cls.model_validate_json(text, strict=True, context=context)
     except ValidationError as error:
-        raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error, node)) from error
+        raise CompletionError(Failure.SCHEMA_INVALID, _complaint(error, node)) from error
     except Exception as error:  # a user's validator may raise anything; pydantic handles ValueError
         what = f"{cls.__name__} raised {format_exception(error)}"
-        hint = "to reject a reply, raise ValueError in the validator: the model is shown its text"
+        hint = "to reject a completion, raise ValueError in the validator: the model is shown its text"
         raise SampleError(Failure.CODE_ERROR, what, where=locate_error(error), hint=hint) from error
     requested = build_json_schema(cls, bounds).required
     if extra := sorted(record.model_fields_set - set(requested)):
-        raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(extra)}: was not asked for")
+        raise CompletionError(Failure.SCHEMA_INVALID, f"{', '.join(extra)}: was not asked for")
     for name in requested:
         if name not in record.model_fields_set or getattr(record, name) is None:
-            raise ReplyError(Failure.SCHEMA_INVALID, f'"{wire_path([name], node)}" is missing')
+            raise CompletionError(Failure.SCHEMA_INVALID, f'"{wire_path([name], node)}" is missing')
     return record
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, JsonValue
 
-from mmerg.errors import Failure, ReplyError
+from mmerg.errors import CompletionError, Failure
 
 Node: TypeAlias = dict[str, JsonValue]  # a node of a JSON schema
 
@@ -68,8 +68,8 @@ def as_written(output: BaseModel | str) -> str:
 
 def from_wire(text: str, node: Node) -> str:
     """Returns a completion's JSON with class names; texts that are not JSON remain unchanged. node: the JSON schema
-    with class names. Without a grammar a model may omit all letters, which is valid. Raises ReplyError (schema_invalid)
-    if an object has the same name twice, or if only some of its names have letters."""
+    with class names. Without a grammar a model may omit all letters, which is valid. Raises CompletionError
+    (schema_invalid) if an object has the same name twice, or if only some of its names have letters."""
     try:
         value = json.loads(text, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):  # validation reports the problem
@@ -92,7 +92,7 @@ def _make_object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ReplyError(Failure.SCHEMA_INVALID, f'"{repeated}" appears twice')
+        raise CompletionError(Failure.SCHEMA_INVALID, f'"{repeated}" appears twice')
     return fields
 
 
@@ -108,6 +108,6 @@ def _use_class_names(value: JsonValue, node: Node) -> JsonValue:
     if without_letter and not class_names.keys().isdisjoint(value):
         first = without_letter[0]
         what = f'"{first}" must be named "{names[first]}", as the other fields are'
-        raise ReplyError(Failure.SCHEMA_INVALID, what)
+        raise CompletionError(Failure.SCHEMA_INVALID, what)
     renamed = {class_names.get(name, name): child for name, child in value.items()}
     return {name: _use_class_names(child, fields.get(name, {})) for name, child in renamed.items()}

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel
 
-from mmerg.backends.protocol import Reply
+from mmerg.backends.protocol import Completion
 from mmerg.errors import RunError
 from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_matches
 from mmerg.rating.people import PersonRating, read_people_ratings
@@ -27,7 +27,7 @@ from mmerg.scoring.score import Score, read_scores
 Row: TypeAlias = dict[str, object]
 RUN = ("run", "corpus", "split", "system", "backbone", "model")  # the first columns of each table
 NOT_OF_SAMPLES = ("id", "audit", "timing")  # fields of results that are not columns; the calls have times
-NOT_OF_CALLS = ("kind", "logprobs", "reply", "messages", "answer_schema")  # fields of calls that are not columns
+NOT_OF_CALLS = ("kind", "logprobs", "completion", "messages", "answer_schema")  # fields of calls that are not columns
 
 
 def list_columns(model: type[BaseModel], *excluded: str) -> tuple[str, ...]:
@@ -102,17 +102,17 @@ def _passes(ref: RunRef) -> Iterator[Row]:
 def _calls(ref: RunRef) -> Iterator[Row]:
     for sample, trace in _read_traces(ref):
         for call in trace.calls:
-            event, reply = call.event, call.event.reply
+            event, completion = call.event, call.event.completion
             yield {
                 **event.model_dump(exclude=set(NOT_OF_CALLS)),
                 "sample": sample,
                 "sampling": _json(event.sampling),
-                **reply.model_dump(exclude={"logprobs", "taken"}),
+                **completion.model_dump(exclude={"logprobs", "taken"}),
                 "images": sum(len(message.images) for message in event.messages),
                 "refused": call.refused and str(call.refused.failure),
                 "complaint": call.refused and call.refused.complaint,
-                "logprob": sum(token.logprob for token in reply.logprobs) if reply.logprobs else None,
-                "logprob_tokens": len(reply.logprobs),
+                "logprob": sum(token.logprob for token in completion.logprobs) if completion.logprobs else None,
+                "logprob_tokens": len(completion.logprobs),
             }
 
 
@@ -148,7 +148,7 @@ def _verdicts(ref: RunRef) -> Iterator[Row]:
         folder = ref.path.resolve().parent / judgement.judging
         if not folder.exists():
             what = f"the verdicts of {judgement.name} are missing: its folder is not beside the run"
-            hint = "restore the folder, or judge again: the calls come from the reply cache"
+            hint = "restore the folder, or judge again: the calls come from the completion cache"
             raise RunError(what, where=str(folder), hint=hint)
         against = judgement.runs[1] if isinstance(judgement, Match) else None
         for judged in read_records(folder, Verdicts, VERDICTS).values():
@@ -178,7 +178,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     ),
     "calls": (
         *list_columns(events.Called, *NOT_OF_CALLS),
-        *list_columns(Reply, "logprobs", "taken"),
+        *list_columns(Completion, "logprobs", "taken"),
         *("images", "refused", "complaint", "logprob", "logprob_tokens"),
     ),
     "scores": (*JUDGE, "metric", *list_columns(Score, "name", "interval"), "low", "high"),

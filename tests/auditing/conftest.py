@@ -27,7 +27,7 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllam
 
 @pytest.fixture
 def path(finished_run: Path) -> Iterator[Path]:
-    """Copies that run, which a test may change; it has the same reply cache."""
+    """Copies that run, which a test may change; it has the same completion cache."""
     copy = finished_run.with_name("copy")
     shutil.copytree(finished_run, copy)
     yield copy

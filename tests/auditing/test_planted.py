@@ -44,7 +44,7 @@ def test_an_auditor_that_finds_every_fault_has_perfect_scores(
     assert main([str(path), *FOREIGN_ONLY, "--n", "2"]) == 0
     few = read_faults(path)
     before = server.calls
-    for _ in range(2):  # unchanged outputs and repeated questions come from the reply cache
+    for _ in range(2):  # unchanged outputs and repeated questions come from the completion cache
         assert main([str(path), *FOREIGN_ONLY]) == 0
         assert server.calls - before <= len(STAGES) * (DIALOGUES - 2) + 4  # and the probes of the server
     planted = read_faults(path)
@@ -190,7 +190,7 @@ def test_the_worth_of_a_loop_is_measured_on_its_passes(tmp_path: Path) -> None:
     assert (
         worth.tokens
         == sum(
-            event.reply.prompt_tokens + event.reply.response_tokens
+            event.completion.prompt_tokens + event.completion.response_tokens
             for event in read_all_events(path)
             if isinstance(event, Called) and (event.t or event.stage == "gra")
         )

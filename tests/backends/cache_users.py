@@ -1,6 +1,6 @@
-"""Functions that use a reply cache in a separate process, forked from one that has imported everything.
+"""Functions that use a completion cache in a separate process, forked from one that has imported everything.
 
-process, numbers = start(write_replies, path, 0, 50)
+process, numbers = start(write_completions, path, 0, 50)
 """
 
 from contextlib import closing
@@ -16,8 +16,8 @@ def hello(text: str = "hello") -> Request:
     return Request((Message("user", text),), Sampling())
 
 
-def write_replies(sending: Connection, path: Path, first: int, number: int) -> None:
-    """Makes `number` calls, and sends the number of each once its reply is stored."""
+def write_completions(sending: Connection, path: Path, first: int, number: int) -> None:
+    """Makes `number` calls, and sends the number of each once its completion is stored."""
     with closing(Cache(Scripted(lambda request: request.messages[0].text * 200), path)) as cache:
         for place in range(first, first + number):
             cache.complete(hello(f"number {place} "))
@@ -25,12 +25,12 @@ def write_replies(sending: Connection, path: Path, first: int, number: int) -> N
 
 
 def ask_slowly(sending: Connection, folder: Path, seconds: float) -> None:
-    """Makes a call that takes `seconds` and adds a line to the file `calls`; sends the reply."""
+    """Makes a call that takes `seconds` and adds a line to the file `calls`; sends the completion."""
 
     def answer(_: Request) -> str:
         with (folder / "calls").open("a", encoding="utf-8") as file:
             file.write("called\n")
         return "the answer"
 
-    with closing(Cache(Scripted(answer, latency=seconds), folder / "replies.sqlite")) as cache:
+    with closing(Cache(Scripted(answer, latency=seconds), folder / "completions.sqlite")) as cache:
         sending.send(cache.complete(hello()).text)

@@ -136,7 +136,7 @@ def line(text: str = "", **fields: object) -> bytes:
 LAST = line(done=True, done_reason="stop", prompt_eval_count=7, eval_count=2, prompt_eval_duration=5_000_000)
 
 
-def completion(text: str = "", finish: str | None = "stop", **fields: object) -> dict[str, object]:
+def chat_body(text: str = "", finish: str | None = "stop", **fields: object) -> dict[str, object]:
     """Returns a response of /v1/chat/completions; `fields` go into its message."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text, **fields}, "finish_reason": finish}
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}

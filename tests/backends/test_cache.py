@@ -1,4 +1,4 @@
-"""The reply cache: exact replay, its keys, one call for identical requests, and a file that survives a kill."""
+"""The completion cache: exact replay, its keys, one call for identical requests, and a file that survives a kill."""
 
 import signal
 import sqlite3
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mmerg.backends.cache import Cache, CacheMode, build_replay_backend, find_stored_engine, wrap_in_cache
-from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.protocol import Completion, Finish, Image, Message, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.cache_users import ask_slowly, hello, write_replies
+from tests.backends.cache_users import ask_slowly, hello, write_completions
 from tests.processes import start_process
 
 REQUEST = Request((Message("system", "be kind"), Message("user", "hello", (Image("ab" * 32, b"jpeg"),))), Sampling())
@@ -29,13 +29,13 @@ def path(tmp_path: Path) -> Path:
 def count(path: Path) -> int:
     database = sqlite3.connect(path)
     try:
-        return int(database.execute("SELECT count(*) FROM replies").fetchone()[0])
+        return int(database.execute("SELECT count(*) FROM completions").fetchone()[0])
     finally:
         database.close()
 
 
-def test_a_hit_repeats_the_stored_reply_exactly(path: Path) -> None:
-    reply = Reply(
+def test_a_hit_repeats_the_stored_completion_exactly(path: Path) -> None:
+    completion = Completion(
         text="ça va — 😀",
         finish=Finish.LENGTH,
         thinking="hm",
@@ -47,13 +47,13 @@ def test_a_hit_repeats_the_stored_reply_exactly(path: Path) -> None:
         seconds=1 / 3,
         host="http://127.0.0.1:1",
     )
-    inner = Scripted([reply])
+    inner = Scripted([completion])
     backend = Cache(inner, path)
-    assert backend.complete(REQUEST) == reply
-    assert backend.complete(REQUEST) == reply.model_copy(update={"cached": True})
+    assert backend.complete(REQUEST) == completion
+    assert backend.complete(REQUEST) == completion.model_copy(update={"cached": True})
     backend.close()
     again = Cache(Scripted([]), path)
-    assert again.complete(REQUEST) == reply.model_copy(update={"cached": True})
+    assert again.complete(REQUEST) == completion.model_copy(update={"cached": True})
     again.close()
     assert inner.calls == 1
 
@@ -66,15 +66,15 @@ def test_a_hit_repeats_the_stored_reply_exactly(path: Path) -> None:
 def test_texts_that_utf8_cannot_encode_are_repaired(path: Path, text: str, kept: str) -> None:
     request = Request((Message("user", text),), replace(REQUEST.sampling, stop=(text,)))
     logprobs = (TokenLogprob(token=text, logprob=-0.1),)
-    backend = Cache(Scripted([Reply(text=text, thinking=text, finish=Finish.STOP, logprobs=logprobs)]), path)
+    backend = Cache(Scripted([Completion(text=text, thinking=text, finish=Finish.STOP, logprobs=logprobs)]), path)
     for cached in (False, True):
-        reply = backend.complete(request)
-        assert (reply.text, reply.thinking, reply.logprobs[0].token, reply.cached) == (kept, kept, kept, cached)
-        assert Reply.model_validate_json(reply.model_dump_json()) == reply
+        made = backend.complete(request)
+        assert (made.text, made.thinking, made.logprobs[0].token, made.cached) == (kept, kept, kept, cached)
+        assert Completion.model_validate_json(made.model_dump_json()) == made
     backend.close()
 
 
-def test_other_requests_and_engines_have_their_own_replies(path: Path) -> None:
+def test_other_requests_and_engines_have_their_own_completions(path: Path) -> None:
     other = ENGINE.model_copy(update={"version": "2"})
     for engine, request, hit in (
         (ENGINE, REQUEST, False),
@@ -95,23 +95,23 @@ def test_mode_read_writes_nothing(path: Path) -> None:
     before = path.read_bytes()
     other = replace(REQUEST, logprobs=True)
     with closing(Cache(Scripted(lambda request: "asked"), path, mode="read")) as backend:
-        replies = [backend.complete(request) for request in (REQUEST, other, other)]
-    assert [(reply.text, reply.cached) for reply in replies] == [("stored", True), ("asked", False), ("asked", False)]
+        made = [backend.complete(request) for request in (REQUEST, other, other)]
+    assert [(each.text, each.cached) for each in made] == [("stored", True), ("asked", False), ("asked", False)]
     assert path.read_bytes() == before
 
 
-def test_only_complete_replies_are_stored(path: Path) -> None:
-    inner = Scripted([CallError(Failure.TIMEOUT, "late"), Reply(text="I I I", finish=Finish.ABORT), "whole"])
+def test_only_whole_completions_are_stored(path: Path) -> None:
+    inner = Scripted([CallError(Failure.TIMEOUT, "late"), Completion(text="I I I", finish=Finish.ABORT), "whole"])
     with closing(Cache(inner, path)) as backend:
         with pytest.raises(CallError, match="late"):
             backend.complete(REQUEST)
-        replies = [backend.complete(REQUEST) for _ in range(3)]
-    assert [(reply.text, reply.cached) for reply in replies] == [("I I I", False), ("whole", False), ("whole", True)]
+        made = [backend.complete(REQUEST) for _ in range(3)]
+    assert [(each.text, each.cached) for each in made] == [("I I I", False), ("whole", False), ("whole", True)]
 
 
 @pytest.mark.slow
 def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> None:
-    process, numbers = start_process(write_replies, path, 0, 10**6)
+    process, numbers = start_process(write_completions, path, 0, 10**6)
     for _ in range(20):
         last = numbers.recv()
     process.kill()
@@ -121,13 +121,13 @@ def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> 
     inner = Scripted(lambda request: "new")
     backend = Cache(inner, path)
     kept = [backend.complete(Request((Message("user", f"number {n} "),), Sampling())) for n in range(last + 1)]
-    assert all(reply.cached and reply.text.startswith("number") for reply in kept)
+    assert all(completion.cached and completion.text.startswith("number") for completion in kept)
     assert backend.complete(REQUEST).text == "new"
     backend.close()
 
 
 def test_processes_that_start_together_share_a_file(path: Path) -> None:
-    started = [start_process(write_replies, path, 25 * number, 50) for number in range(3)]
+    started = [start_process(write_completions, path, 25 * number, 50) for number in range(3)]
     for number, (process, numbers) in enumerate(started):
         assert [numbers.recv() for _ in range(50)] == list(range(25 * number, 25 * number + 50))
         process.join()
@@ -165,13 +165,13 @@ def test_an_unusable_file_is_refused_and_not_changed(
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-def test_a_stored_reply_that_cannot_be_read_is_reported_and_requested_again(
+def test_a_stored_completion_that_cannot_be_read_is_reported_and_requested_again(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with closing(Cache(Scripted(["old"]), path)) as cache:
         cache.complete(REQUEST)
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE replies SET reply = 'no JSON'")
+        database.execute("UPDATE completions SET completion = 'no JSON'")
     with closing(Cache(Scripted(["new"]), path)) as backend:
         assert [backend.complete(REQUEST).text for _ in range(2)] == ["new", "new"]
     assert "cannot be read and is ignored" in caplog.text
@@ -191,8 +191,8 @@ def test_close_closes_the_inner_backend_and_interrupts_later_calls(path: Path) -
 
 
 def test_identical_calls_of_processes_are_made_once(tmp_path: Path) -> None:
-    replies = [start_process(ask_slowly, tmp_path, 0.2)[1] for _ in range(3)]
-    assert [reply.recv() for reply in replies] == ["the answer"] * 3
+    completions = [start_process(ask_slowly, tmp_path, 0.2)[1] for _ in range(3)]
+    assert [completion.recv() for completion in completions] == ["the answer"] * 3
     assert (tmp_path / "calls").read_text() == "called\n"
 
 
@@ -201,7 +201,7 @@ def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
     while not list(tmp_path.glob("*[0-9a-f].lock")):  # the call's, not that of opening the file
         time.sleep(0.01)
     caught: list[str] = []
-    backend = Cache(Scripted(["mine"]), tmp_path / "replies.sqlite")
+    backend = Cache(Scripted(["mine"]), tmp_path / "completions.sqlite")
     thread = threading.Thread(target=lambda: caught.append(backend.complete(hello()).text))
     thread.start()
     thread.join(0.1)

@@ -97,16 +97,16 @@ def test_a_real_model_is_prompted_in_chatml() -> None:
     assert whole.seconds >= whole.prompt_seconds > 0
 
 
-# Replies
+# Completions
 
 
 def test_logprobs_belong_to_the_tokens_of_the_text(backend: Embedded) -> None:
     request = ask("Tell me about rain.", 5)
-    reply = backend.complete(request)
-    assert "".join(entry.token for entry in reply.logprobs) == reply.text
-    assert len(reply.logprobs) == reply.response_tokens == 5
-    assert all(entry.logprob <= 0 for entry in reply.logprobs)
-    assert reply.host == "in process"
+    completion = backend.complete(request)
+    assert "".join(entry.token for entry in completion.logprobs) == completion.text
+    assert len(completion.logprobs) == completion.response_tokens == 5
+    assert all(entry.logprob <= 0 for entry in completion.logprobs)
+    assert completion.host == "in process"
     assert backend.complete(replace(request, logprobs=False)).logprobs == ()
 
 
@@ -116,11 +116,11 @@ def test_a_too_long_prompt_is_refused(backend: Embedded) -> None:
     assert caught.value.failure is Failure.CONTEXT_OVERFLOW
 
 
-def test_a_reply_stops_at_the_end_of_the_context_without_shifting_it(backend: Embedded) -> None:
+def test_a_completion_stops_at_the_end_of_the_context_without_shifting_it(backend: Embedded) -> None:
     endless = {"type": "array", "items": {"type": "integer"}, "minItems": 999}
-    reply = backend.complete(ask("one two three four five six " * 30, 900, schema=endless))
-    assert reply.finish is Finish.LENGTH
-    assert 1000 < reply.prompt_tokens + reply.response_tokens <= 1024
+    completion = backend.complete(ask("one two three four five six " * 30, 900, schema=endless))
+    assert completion.finish is Finish.LENGTH
+    assert 1000 < completion.prompt_tokens + completion.response_tokens <= 1024
 
 
 # Samplers: each has an effect
@@ -148,7 +148,7 @@ def test_a_seed_repeats_its_text_and_another_changes_it(backend: Embedded) -> No
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_a_reply_ends_before_a_stop_text(backend: Embedded) -> None:
+def test_a_completion_ends_before_a_stop_text(backend: Embedded) -> None:
     whole = backend.complete(ask(STORY, 24)).text
     word = whole[5:8]
     cut = backend.complete(ask(STORY, 24, stop=("no such text", word)))
@@ -178,13 +178,13 @@ SCHEMAS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_a_reply_follows_its_schema_in_order(backend: Embedded, name: str) -> None:
-    reply = backend.complete(ask("JSON", 200, schema=SCHEMAS[name], temperature=1.0))
-    assert reply.finish is Finish.STOP
-    value = json.loads(reply.text)
+def test_a_completion_follows_its_schema_in_order(backend: Embedded, name: str) -> None:
+    completion = backend.complete(ask("JSON", 200, schema=SCHEMAS[name], temperature=1.0))
+    assert completion.finish is Finish.STOP
+    value = json.loads(completion.text)
     jsonschema.validate(value, SCHEMAS[name])
     assert keys(value) == named(SCHEMAS[name])
-    assert "\n" not in reply.text
+    assert "\n" not in completion.text
 
 
 def keys(value: object) -> object:
@@ -217,11 +217,11 @@ def picture(grey: int, ending: str = ".jpg") -> Image:
 def test_images_reach_the_model_in_order(backend: Embedded) -> None:
     dark, light, png = picture(0), picture(255), picture(255, ".png")
     shots = ((), (dark,), (light,), (png,), (dark, light), (light, dark))
-    replies = [backend.complete(ask("What is it?", 6, images=images)) for images in shots]
-    scores = [tuple(entry.logprob for entry in reply.logprobs) for reply in replies]
+    completions = [backend.complete(ask("What is it?", 6, images=images)) for images in shots]
+    scores = [tuple(entry.logprob for entry in completion.logprobs) for completion in completions]
     assert scores[2] == scores[3]
     assert len(set(scores)) == 5
-    assert replies[0].prompt_tokens + 2 * tiny_text.IMAGE_TOKENS == replies[4].prompt_tokens
+    assert completions[0].prompt_tokens + 2 * tiny_text.IMAGE_TOKENS == completions[4].prompt_tokens
 
 
 WORDS = ("She forgot my birthday. " * 6, "He sold the car, it is gone. " * 6)
@@ -239,7 +239,7 @@ def evaluated_again(backend: Embedded, number: int) -> int:
     return first.prompt_tokens - again.reused_tokens
 
 
-def test_simultaneous_samples_keep_their_frames_and_their_replies(folder: Path) -> None:
+def test_simultaneous_samples_keep_their_frames_and_their_completions(folder: Path) -> None:
     two = loaded(folder, load={"num_ctx": 1024, "parallel": 2, "threads": 1})
     with ThreadPoolExecutor(2) as threads:
         assert max(threads.map(lambda number: evaluated_again(two, number), (0, 1))) < 60
@@ -248,9 +248,9 @@ def test_simultaneous_samples_keep_their_frames_and_their_replies(folder: Path) 
     with ThreadPoolExecutor(2) as threads:
         together = list(threads.map(two.complete, requests))
     two.close()
-    assert [reply.text for reply in together] == [reply.text for reply in alone]
-    for reply_alone, reply_together in zip(alone, together, strict=True):
-        expected, measured = ([entry.logprob for entry in reply.logprobs] for reply in (reply_alone, reply_together))
+    assert [completion.text for completion in together] == [completion.text for completion in alone]
+    for pair in zip(alone, together, strict=True):
+        expected, measured = ([entry.logprob for entry in completion.logprobs] for completion in pair)
         assert measured == pytest.approx(expected, abs=0.05)  # floats are added in another order
 
 

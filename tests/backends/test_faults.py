@@ -15,8 +15,8 @@ from tests.backends.conftest import (
     HANG,
     LAST,
     Faulty,
+    chat_body,
     chunk,
-    completion,
     head,
     json_response,
     line,
@@ -64,7 +64,7 @@ WIRES = [
     Wire(
         "openai",
         "/v1/chat/completions",
-        json.dumps(completion("a")).encode(),
+        json.dumps(chat_body("a")).encode(),
         "application/json",
         "start it",
         "or load the model there",
@@ -92,9 +92,9 @@ def catch_failure(server: Faulty, *steps: bytes, deadlines: Deadlines = PATIENT)
 def test_a_body_may_be_split_anywhere_into_chunks(faulty: Faulty, wire: Wire) -> None:
     parts = b"".join(chunk(wire.body[i : i + 1]) for i in range(len(wire.body)))
     faulty.respond(head(wire.kind) + parts + chunk(b""), path=wire.path)
-    reply = wire.backend(faulty.host).complete(REQUEST)
-    assert (reply.text, reply.finish, reply.host, reply.prompt_tokens) == ("a", Finish.STOP, faulty.host, 7)
-    assert reply.seconds > 0
+    made = wire.backend(faulty.host).complete(REQUEST)
+    assert (made.text, made.finish, made.host, made.prompt_tokens) == ("a", Finish.STOP, faulty.host, 7)
+    assert made.seconds > 0
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_describe_names_its_failures(faulty: Faulty, path: str, answer: bytes, f
 # Streams, as Ollama's
 
 
-def test_a_complete_reply_is_read(faulty: Faulty) -> None:
+def test_a_completion_is_read(faulty: Faulty) -> None:
     lines = [
         line("Hel", thinking="ignored here", logprobs=[{"token": "Hel", "logprob": -0.5, "bytes": [72, 101, 108]}]),
         line(
@@ -170,10 +170,10 @@ def test_a_complete_reply_is_read(faulty: Faulty) -> None:
         ),
     ]
     faulty.respond(stream(*lines, LAST))
-    reply = backend(faulty.host).complete(REQUEST)
-    assert (reply.text, reply.thinking, reply.finish) == ("Hello", "hm", Finish.STOP)
-    assert [entry.logprob for entry in reply.logprobs] == [-0.5, -0.25]
-    assert (reply.prompt_tokens, reply.response_tokens, reply.prompt_seconds) == (7, 2, 0.005)
+    completion = backend(faulty.host).complete(REQUEST)
+    assert (completion.text, completion.thinking, completion.finish) == ("Hello", "hm", Finish.STOP)
+    assert [entry.logprob for entry in completion.logprobs] == [-0.5, -0.25]
+    assert (completion.prompt_tokens, completion.response_tokens, completion.prompt_seconds) == (7, 2, 0.005)
 
 
 @pytest.mark.parametrize(

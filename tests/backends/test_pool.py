@@ -12,7 +12,7 @@ import pytest
 
 from mmerg.backends.cancel import CancelToken
 from mmerg.backends.pool import ROUNDS, Host, Pool
-from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sampling
+from mmerg.backends.protocol import Backend, Completion, Engine, Message, Request, Sampling
 from mmerg.backends.scripted import ENGINE
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
@@ -58,7 +58,7 @@ class Server:
         self.check()
         return self.engine
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         with self.lock:
             self.calls += 1
             self.running += 1
@@ -68,7 +68,7 @@ class Server:
             self.check()
             if self.failing:
                 raise CallError(self.failing, f"{self.name} failed", where=self.name)
-            return Reply(text=self.name, finish="stop", host=self.name)  # type: ignore[arg-type]
+            return Completion(text=self.name, finish="stop", host=self.name)  # type: ignore[arg-type]
         finally:
             with self.lock:
                 self.running -= 1

@@ -1,4 +1,4 @@
-"""Thoughts are never part of a reply: tags, log-probabilities, and stop texts, which would cut thoughts."""
+"""Thoughts are never part of a completion: tags, log-probabilities, and stop texts, which would cut thoughts."""
 
 import json
 from collections.abc import Callable
@@ -8,9 +8,9 @@ import pytest
 
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.openai import OpenAI
-from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.protocol import Completion, Finish, Message, Request, Sampling, TokenLogprob
 from mmerg.backends.thinking import may_think, separate_thoughts
-from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, completion, json_response, line, stream
+from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, chat_body, json_response, line, stream
 
 WORDS, THOUGHTS = "I am so sorry.", "He is sad {very}.\nI comfort him."
 CHAT = "/v1/chat/completions"
@@ -118,10 +118,10 @@ def logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:
 def test_log_probabilities_of_thoughts_are_dropped(
     text: str, thinking: str, tokens: tuple[str, ...], kept: tuple[str, ...], taken: tuple[str, ...]
 ) -> None:
-    reply = Reply(text=text, finish=Finish.STOP, thinking=thinking, logprobs=logprobs(*tokens))
-    assert tuple(token.token for token in reply.logprobs) == kept
-    assert reply.taken == taken
-    assert Reply.model_validate(reply.model_dump(mode="json")) == reply
+    completion = Completion(text=text, finish=Finish.STOP, thinking=thinking, logprobs=logprobs(*tokens))
+    assert tuple(token.token for token in completion.logprobs) == kept
+    assert completion.taken == taken
+    assert Completion.model_validate(completion.model_dump(mode="json")) == completion
 
 
 def asking(*stops: str) -> Request:
@@ -134,7 +134,7 @@ def ollama(server: Faulty, text: str, **more: Any) -> Ollama:
 
 
 def vllm(server: Faulty, text: str) -> OpenAI:
-    server.respond(json_response(completion(text)), path=CHAT)
+    server.respond(json_response(chat_body(text)), path=CHAT)
     return OpenAI(host=server.host, model="m", dialect="vllm", load={"num_ctx": 512})
 
 
@@ -143,8 +143,8 @@ def vllm(server: Faulty, text: str) -> OpenAI:
 def test_thoughts_in_the_text_are_separated(
     faulty: Faulty, backend: Callable[[Faulty, str], Ollama | OpenAI], before: str
 ) -> None:
-    reply = backend(faulty, before + WORDS).complete(asking())
-    assert (reply.text, reply.taken) == (WORDS, ("thinking",))
+    completion = backend(faulty, before + WORDS).complete(asking())
+    assert (completion.text, completion.taken) == (WORDS, ("thinking",))
 
 
 def shown(server: Faulty, template: str = "", *capabilities: str) -> None:
@@ -187,7 +187,7 @@ def test_llama_server_gets_stop_texts_unless_its_template_has_thoughts(
     faulty.respond(json_response({"data": [entry]}), path="/v1/models")
     about = {"modalities": {"vision": False}, "chat_template": template, "build_info": "b1"}
     faulty.respond(json_response(about), path="/props")
-    faulty.respond(json_response(completion(WORDS)), path=CHAT)
+    faulty.respond(json_response(chat_body(WORDS)), path=CHAT)
     backend = OpenAI(host=faulty.host, model="m", dialect="llama-server", load={"num_ctx": 512})
     assert ("thinking" in backend.describe().capabilities) is (sent is None)
     backend.complete(asking("\n"))

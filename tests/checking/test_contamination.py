@@ -7,7 +7,7 @@ from textwrap import wrap
 import pytest
 
 from mmerg.backends.dry import Dry
-from mmerg.backends.protocol import Finish, Reply, Request
+from mmerg.backends.protocol import Completion, Finish, Request
 from mmerg.checking.contamination import check_contamination
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 
@@ -26,16 +26,16 @@ def corpus(lines: int) -> Corpus:
     return Corpus(name="meld", split="test", labels=("joy",), fingerprint="f", dialogues=dialogues)
 
 
-class ScriptedReplies(Dry):
-    """A backend that replies to the last two lines of a prompt: the scene, and the first half of a line."""
+class ScriptedCompletions(Dry):
+    """A backend that completes the last two lines of a prompt: the scene, and the first half of a line."""
 
     def __init__(self, answer: Callable[[str, str], str]) -> None:
         super().__init__()
         self.answer = answer
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         scene, start = request.messages[0].text.splitlines()[-2:]
-        return Reply(text=self.answer(scene, start), finish=Finish.STOP)
+        return Completion(text=self.answer(scene, start), finish=Finish.STOP)
 
 
 def by_heart(_: str, start: str) -> str:
@@ -57,13 +57,13 @@ def whole(_: str, start: str) -> str:
     ],
 )
 def test_recited_lines_are_counted(answer: Callable[[str, str], str], status: str, message: str) -> None:
-    found = check_contamination(ScriptedReplies(answer), corpus(10))
+    found = check_contamination(ScriptedCompletions(answer), corpus(10))
     assert found[0] == status
     assert found[1].startswith(f"recited {message}")
 
 
-def test_blank_replies_show_nothing() -> None:
-    assert check_contamination(ScriptedReplies(lambda *_: " "), corpus(10))[1].startswith("20 of 20 replies were blank")
+def test_blank_completions_show_nothing() -> None:
+    assert check_contamination(ScriptedCompletions(lambda *_: " "), corpus(10))[1].startswith("20 of 20 completions")
 
 
 def test_a_corpus_with_few_lines_shows_nothing() -> None:

@@ -10,15 +10,15 @@ import pytest
 
 from mmerg.backends.dry import build_smallest
 from mmerg.backends.ollama_host import OllamaHost
-from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.protocol import Backend, Completion, Engine, Finish, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.checking import probes
-from mmerg.checking.at_once import GROUPS, MAX_DISTINCT, check_parallel, compare_replies
+from mmerg.checking.at_once import GROUPS, MAX_DISTINCT, check_parallel, compare_completions
 from tests.backends.conftest import faulty_server, json_response
 
 Answer = Callable[[Request], str]
 CHECKS: dict[str, Callable[[Backend], probes.Finding]] = {
-    "reply": probes.check_reply,
+    "completion": probes.check_completion,
     "schema": probes.check_schema,
     "logprobs": probes.check_logprobs,
     "seeds": partial(probes.check_seeds, sampling=Sampling()),
@@ -74,7 +74,7 @@ def only_thoughts(request: Request) -> str:
 
 
 def thoughts_of_stories(request: Request) -> str:
-    """The model has only thought when a short reply ends."""
+    """The model has only thought when a short completion ends."""
     return f"<think>{good(request)}" if "Tell a" in request.messages[0].text else good(request)
 
 
@@ -97,13 +97,13 @@ FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (reverses_fields, {"schema": "failed"}, "use a server that enforces JSON schemas"),
     (prose, {"schema": "failed"}, "Here is what I think"),
     (whitespace, {"schema": "failed"}, "disallow whitespace in JSON"),
-    (blank, {"reply": "failed", "logprobs": "failed", "seeds": "open", "two images": "open"}, "the reply is blank"),
-    (thoughts_in_text, {"reply": "failed", "schema": "failed"}, "does not separate thoughts"),
-    (only_thoughts, dict.fromkeys(("reply", "schema", "logprobs"), "failed"), "use the model's instruct tag"),
-    (thoughts_of_stories, {}, "the same seed repeats its reply, another seed changes it"),
+    (blank, {"completion": "failed", "logprobs": "failed", "seeds": "open", "two images": "open"}, "is blank"),
+    (thoughts_in_text, {"completion": "failed", "schema": "failed"}, "does not separate thoughts"),
+    (only_thoughts, dict.fromkeys(("completion", "schema", "logprobs"), "failed"), "use the model's instruct tag"),
+    (thoughts_of_stories, {}, "the same seed repeats its completion, another seed changes it"),
     (sees_first, {"two images": "failed"}, "replacing the second of two images changes nothing"),
     (sees_second, {"two images": "failed"}, "replacing the first of two images changes nothing"),
-    (unseeded, {"seeds": "open"}, "5 seeds gave the same reply"),
+    (unseeded, {"seeds": "open"}, "5 seeds gave the same completion"),
 ]
 
 
@@ -159,9 +159,9 @@ def test_the_place_and_context_of_the_loaded_model_are_checked(
 # Simultaneous calls
 
 
-def reply(*logprobs: tuple[str, float]) -> Reply:
+def completion(*logprobs: tuple[str, float]) -> Completion:
     tokens = tuple(TokenLogprob(token=token, logprob=logprob) for token, logprob in logprobs)
-    return Reply(text="".join(token for token, _ in logprobs), finish=Finish.STOP, logprobs=tokens)
+    return Completion(text="".join(token for token, _ in logprobs), finish=Finish.STOP, logprobs=tokens)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ def reply(*logprobs: tuple[str, float]) -> Reply:
         ((("a", -0.1),), "other"),
     ],
 )
-def test_replies_are_alike_tied_or_other(other: tuple[tuple[str, float], ...], agreement: str) -> None:
-    assert compare_replies(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreement
+def test_completions_are_alike_tied_or_other(other: tuple[tuple[str, float], ...], agreement: str) -> None:
+    assert compare_completions(completion(("a", -0.1), ("b", -0.7)), completion(*other)) == agreement
 
 
 @pytest.mark.parametrize(("concurrency", "status"), [(1, "ok"), (2, "failed")])

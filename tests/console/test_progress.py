@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from mmerg.backends.protocol import Finish, Reply
+from mmerg.backends.protocol import Completion, Finish
 from mmerg.console.progress import Bar, Progress
 from mmerg.errors import Failure
 from mmerg.runs.events import Called, FramesTaken, SampleStarted
@@ -32,7 +32,7 @@ class ObservedRun:
         self.progress.event(FramesTaken(sample=sample, form="none", turns=()))
 
     def call(self, sample: str, *, cached: bool = False) -> None:
-        reply = Reply(text="a b", finish=Finish.STOP, response_tokens=2, cached=cached)
+        completion = Completion(text="a b", finish=Finish.STOP, response_tokens=2, cached=cached)
         event = Called(
             sample=sample,
             t=0,
@@ -43,7 +43,7 @@ class ObservedRun:
             answer_schema="",
             sampling={},
             logprobs=False,
-            reply=reply,
+            completion=completion,
         )
         self.progress.event(event)
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from mmerg.backends.protocol import Finish, Reply, Sampling
+from mmerg.backends.protocol import Completion, Finish, Sampling
 from mmerg.backends.scripted import Scripted, ScriptItem
 from mmerg.engine.ask import Asker
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Correction, Output, State
-from mmerg.errors import Failure, ReplyError
+from mmerg.errors import CompletionError, Failure
 from mmerg.runs import events
 from mmerg.settings.backbone import SEEDS
 from mmerg.systems.esc.schemas import Reflection
@@ -32,23 +32,25 @@ def make_asker(system: System, backend: Scripted, log: list[events.Event]) -> As
 
 
 STAGE = {"mpa": 0, "caef": 1, "psp": 2, "sgrg": 3}
+LONG = Completion(text=GOOD, finish=Finish.LENGTH, response_tokens=9)
+THOUGHT = Completion(text="", finish=Finish.LENGTH, thinking="h", response_tokens=9)
 
 
 @pytest.mark.parametrize(
     ("bad", "failure", "raw"),
     [
         ("not json", Failure.SCHEMA_INVALID, "not json"),
-        (Reply(text=GOOD, finish=Finish.LENGTH, response_tokens=9), Failure.TRUNCATED, GOOD),
-        (Reply(text="", finish=Finish.LENGTH, thinking="h", response_tokens=9), Failure.THINKING_EXHAUSTED, "(blank)"),
-        (Reply(text="", finish=Finish.STOP, thinking=GOOD), Failure.THINKING_EXHAUSTED, "(blank)"),
+        (LONG, Failure.TRUNCATED, GOOD),
+        (THOUGHT, Failure.THINKING_EXHAUSTED, "(blank)"),
+        (Completion(text="", finish=Finish.STOP, thinking=GOOD), Failure.THINKING_EXHAUSTED, "(blank)"),
         (f"<think>{GOOD}", Failure.THINKING_EXHAUSTED, "(blank)"),
         ("<think>", Failure.THINKING_EXHAUSTED, "(blank)"),
-        (Reply(text=GOOD, finish=Finish.ABORT), Failure.LOOP_ABORT, GOOD),
-        (Reply(text="", finish=Finish.ABORT, thinking="h h h"), Failure.LOOP_ABORT, "(blank)"),
-        (Reply(text=" \n", finish=Finish.STOP), Failure.EMPTY, "(blank)"),
+        (Completion(text=GOOD, finish=Finish.ABORT), Failure.LOOP_ABORT, GOOD),
+        (Completion(text="", finish=Finish.ABORT, thinking="h h h"), Failure.LOOP_ABORT, "(blank)"),
+        (Completion(text=" \n", finish=Finish.STOP), Failure.EMPTY, "(blank)"),
     ],
 )
-def test_an_invalid_reply_is_shown_with_its_complaint_and_repaired(bad: ScriptItem, failure: Failure, raw: str) -> None:
+def test_an_invalid_completion_is_shown_and_repaired(bad: ScriptItem, failure: Failure, raw: str) -> None:
     output, backend, log = ask([bad, GOOD])
     assert output == outputs()["mpa"]
     [refused] = [event for event in log if isinstance(event, events.Refused)]
@@ -61,9 +63,6 @@ def test_an_invalid_reply_is_shown_with_its_complaint_and_repaired(bad: ScriptIt
     assert refused.complaint in complaint.text
 
 
-LONG = Reply(text=GOOD, finish=Finish.LENGTH, response_tokens=9)
-
-
 def test_only_the_model_is_told_to_be_shorter() -> None:
     _, backend, log = ask([LONG, GOOD])
     assert "was cut off after 9 tokens; be much shorter." in backend.requests[1].messages[-1].text
@@ -71,14 +70,11 @@ def test_only_the_model_is_told_to_be_shorter() -> None:
     assert refused.complaint == "the answer was cut off after 9 tokens"
 
 
-THOUGHT = Reply(text="", finish=Finish.LENGTH, thinking="h", response_tokens=9)
-
-
 @pytest.mark.parametrize(("name", "bad", "more"), [("mpa", LONG, ""), ("gra", THOUGHT, "backbone.think=false")])
-def test_the_error_names_the_setting_of_the_token_limit(name: str, bad: Reply, more: str) -> None:
+def test_the_error_names_the_setting_of_the_token_limit(name: str, bad: Completion, more: str) -> None:
     system = merg(max_repairs=0)
     [stage] = [agent for agent in system.agents if agent.name == name]
-    with pytest.raises(ReplyError) as caught:
+    with pytest.raises(CompletionError) as caught:
         make_asker(system, Scripted([bad]), [])(stage, state_with_images(), 0)
     hint = caught.value.hint
     assert hint.startswith(more)
@@ -116,7 +112,7 @@ def test_sample_stage_pass_and_candidate_determine_the_seed() -> None:
     assert all(0 <= seed < SEEDS for seed in seeds)
     assert warm.derive_seed(*places[0]) == warm.derive_seed(*places[0]) != replace(warm, seed=8).derive_seed(*places[0])
     cold = replace(warm, temperature=0.0)
-    assert cold.derive_seed(*places[1]) == cold  # equal prompts share one reply
+    assert cold.derive_seed(*places[1]) == cold  # equal prompts share one completion
 
 
 def test_a_source_adds_to_the_prompt() -> None:
@@ -148,7 +144,7 @@ def test_names_quotation_marks_and_directions_are_removed_and_reported() -> None
     assert (output, backend.calls) == ("That must hurt.", 1)
     assert cleanings(log) == [("sgrg", 0, ("stage directions", "name", "quotation marks"))]
     [called] = [event for event in log if isinstance(event, events.Called)]
-    assert called.reply.text == raw
+    assert called.completion.text == raw
     assert ask(["Joe: That must hurt."], "sgrg")[0] == "Joe: That must hurt."
 
 
@@ -175,7 +171,7 @@ def test_thoughts_before_text_are_removed_and_reported() -> None:
     assert (output, backend.calls) == ("That must hurt.", 1)
     assert cleanings(log) == [("sgrg", 0, ("thinking",))]
     [called] = [event for event in log if isinstance(event, events.Called)]
-    assert called.reply.thinking == "She is hurt."
+    assert called.completion.thinking == "She is hurt."
 
 
 @pytest.mark.parametrize(
@@ -206,8 +202,8 @@ def test_thoughts_in_the_response_of_a_record_are_removed() -> None:
     assert cleanings(log) == [("sgrg", 1, ("thinking",))]
 
 
-def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:
-    """The reply is the text before the first stop text, so "User: hi" is blank."""
+def test_a_completion_that_is_only_a_stop_text_is_blank() -> None:
+    """The output is the text before the first stop text, so "User: hi" is blank."""
     system = merg()
     sgrg = replace(system.stages[3], sampling={"stop": ["User:"]})
     backend, log = Scripted(["User: hi", "Oh no. User: hi"]), list[events.Event]()
@@ -238,5 +234,5 @@ def test_an_audit_that_copies_its_rubric_for_every_agent_is_unreadable() -> None
     assert ask_gra(system.auditor, state, 0) == one
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert "copied from the instructions" in refused.complaint
-    with pytest.raises(ReplyError, match="copied"):
+    with pytest.raises(CompletionError, match="copied"):
         ask_gra(system.auditor, state, 0)

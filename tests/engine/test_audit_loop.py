@@ -8,7 +8,7 @@ import pytest
 
 from mmerg.engine.loops.audit import audit as run_audit_loop
 from mmerg.engine.state import Candidate, Correction, Output, Pass, State
-from mmerg.errors import CallError, Failure, ReplyError
+from mmerg.errors import CallError, CompletionError, Failure
 from mmerg.runs import events
 from mmerg.settings.model import FinalSelection
 from mmerg.systems.audit import to_audit
@@ -102,7 +102,7 @@ def test_the_fault_is_the_first_failed_check() -> None:
         assert audited.fault == next((name for name, ok in zip(STAGES, verdict, strict=True) if not ok), None)
 
 
-UNREADABLE = ReplyError(Failure.SCHEMA_INVALID, "no JSON", hint="see it")
+UNREADABLE = CompletionError(Failure.SCHEMA_INVALID, "no JSON", hint="see it")
 
 
 @pytest.mark.parametrize("by", ["lexicographic", "last"])

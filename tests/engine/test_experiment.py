@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.backends.protocol import Backend, Finish, Reply, Request, Sampling
+from mmerg.backends.protocol import Backend, Completion, Finish, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Scripted, ScriptItem
 from mmerg.corpora.dialogue import Clip, Sample, Turn
 from mmerg.engine.keyframes import KeyframeSampler
@@ -31,7 +31,7 @@ SAMPLE = Sample(SCENE, "d1", Turn("Ben", "SECRET words", "sadness"))
 
 
 def answer(request: Request) -> str:
-    """A valid reply of the stage; every check passes."""
+    """A valid completion of the stage; every check passes."""
     stage = find_stage(request)
     if stage == "gra":
         return as_text(audit(dict.fromkeys(STAGES, True)))
@@ -40,7 +40,7 @@ def answer(request: Request) -> str:
 
 
 def scripted(**instead: Callable[[Request], ScriptItem]) -> Scripted:
-    """A backend with valid replies, except for the named stages."""
+    """A backend with valid completions, except for the named stages."""
     return Scripted(lambda request: instead.get(find_stage(request), answer)(request))
 
 
@@ -133,7 +133,7 @@ def test_a_finished_sample_has_a_complete_result(lab: Lab) -> None:
         "calls": 5,
         "cached_calls": 0,
         "prompt_tokens": sum(len(m.text.split()) for request in backend.requests for m in request.messages),
-        "response_tokens": sum(event.reply.response_tokens for event in lab.events if event.kind == "called"),
+        "response_tokens": sum(event.completion.response_tokens for event in lab.events if event.kind == "called"),
         "failure": None,
         "failure_text": None,
         "responder": SAMPLE.scene.responder,
@@ -201,7 +201,7 @@ def error(failure: Failure) -> CallError:
     return CallError(failure, "it broke", where="host 1", hint="mend it")
 
 
-CUT = Reply(text="That", finish=Finish.LENGTH, response_tokens=9)
+CUT = Completion(text="That", finish=Finish.LENGTH, response_tokens=9)
 FAILURES: list[tuple[dict[str, ScriptItem], Failure, str, int]] = [
     ({"mpa": "no JSON"}, Failure.SCHEMA_INVALID, "mpa, pass 0", 3),
     ({"sgrg": " "}, Failure.EMPTY, "sgrg, pass 0", 3 + 3),
@@ -270,7 +270,7 @@ def samples(count: int) -> list[Sample]:
 
 
 def by_content(request: Request) -> str:
-    """Replies and verdicts that depend only on the request."""
+    """Completions and verdicts that depend only on the request."""
     good = answer(request)
     bad = request.digest() < "6"
     if find_stage(request) == "gra":

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from mmerg.backends.likelihood import read_written_text as as_given
-from mmerg.backends.protocol import Finish, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.protocol import Completion, Finish, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import Scripted
 from mmerg.engine.ask import Asker
 from mmerg.engine.code import cues_not_in_turn, reply_faults
 from mmerg.engine.loops.audit import audit
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import State
-from mmerg.errors import ConfigError, ReplyError
+from mmerg.errors import CompletionError, ConfigError
 from mmerg.runs import events
 from mmerg.runs.trace import describe_selection
 from mmerg.systems.audit import Audit, Check, to_audit
@@ -49,11 +49,11 @@ def with_decoys(name: str, *decoys: object) -> System:
     return merg(stages=tuple(stages))
 
 
-def one_token_reply(*likeliest: tuple[str, float]) -> Reply:
-    """A reply of one token with its alternatives."""
+def one_token_completion(*likeliest: tuple[str, float]) -> Completion:
+    """A completion of one token with its alternatives."""
     tokens = tuple(TokenLogprob(token=token, logprob=logprob) for token, logprob in likeliest)
     head = tokens[0].model_copy(update={"top_logprobs": tokens})
-    return Reply(text=tokens[0].token, finish=Finish.LENGTH, logprobs=(head,))
+    return Completion(text=tokens[0].token, finish=Finish.LENGTH, logprobs=(head,))
 
 
 def complete_state() -> State:
@@ -67,9 +67,9 @@ def complete_state() -> State:
 def run_audit(system: System, script: Any, state: State) -> tuple[Audit, Scripted, list[events.Event]]:
     backend, log = Scripted(script), list[events.Event]()
     assert system.auditor
-    reply = Asker(Prompts(system), backend, Sampling(seed=7), log.append)(system.auditor, state, 0)
-    assert not isinstance(reply, str)
-    return to_audit(reply), backend, log
+    output = Asker(Prompts(system), backend, Sampling(seed=7), log.append)(system.auditor, state, 0)
+    assert not isinstance(output, str)
+    return to_audit(output), backend, log
 
 
 @pytest.mark.parametrize(
@@ -99,17 +99,17 @@ def test_code_finds_cues_of_another_turn() -> None:
 def test_an_audit_checks_each_stage_by_its_form() -> None:
     """Evidence by code, the forecast by likelihood, the plan by odds, and the reply by a finding."""
 
-    def script(request: Request) -> Reply | str:
+    def script(request: Request) -> Completion | str:
         prompt = request.messages[-1].text
         if request.likelihood_of:
             value = -1.0 if "It's fine. Really." in prompt else -2.5
             tokens = tuple(TokenLogprob(token=word, logprob=value) for word in ["a", "b", "c"])
-            return Reply(text=request.likelihood_of, finish=Finish.STOP, logprobs=tokens)
+            return Completion(text=request.likelihood_of, finish=Finish.STOP, logprobs=tokens)
         if request.alternatives:
             assert "check the output of psp, the plan." in prompt
             assert SAID["sgrg"] not in prompt
             # A word may be several tokens.
-            return one_token_reply((" f", -0.5), ("true", -2.0), ("Tr", -2.0), (" ", -0.1))
+            return one_token_completion((" f", -0.5), ("true", -2.0), ("Tr", -2.0), (" ", -0.1))
         assert find_stage(request) == "gra"
         assert list(json.loads(request.schema)["properties"]) == ["sgrg"]
         return as_text(findings({"sgrg": True}))
@@ -134,9 +134,9 @@ def test_an_audit_checks_each_stage_by_its_form() -> None:
 
 
 def test_a_comparison_asks_in_both_orders() -> None:
-    def prefers_the_first(request: Request) -> Reply:
+    def prefers_the_first(request: Request) -> Completion:
         own = f"1: {SAID['sgrg']}" in request.messages[-1].text
-        return one_token_reply(("1", -0.1 if own else -0.3), ("2", -2.0))
+        return one_token_completion(("1", -0.1 if own else -0.3), ("2", -2.0))
 
     verdict, backend, _ = run_audit(
         with_decoys("sgrg", "Off we go.", SAID["sgrg"]), prefers_the_first, complete_state()
@@ -146,36 +146,36 @@ def test_a_comparison_asks_in_both_orders() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "error", "message"),
+    ("completion", "error", "message"),
     [
-        (one_token_reply(("Well", -0.1), ("So", -2.0)), ReplyError, "it is neither true nor false: 'Well'"),
-        (Reply(text="true", finish=Finish.LENGTH), ConfigError, "no log-probabilities"),
+        (one_token_completion(("Well", -0.1), ("So", -2.0)), CompletionError, "it is neither true nor false: 'Well'"),
+        (Completion(text="true", finish=Finish.LENGTH), ConfigError, "no log-probabilities"),
     ],
 )
-def test_a_check_without_a_score_is_an_error(reply: Reply, error: type[Exception], message: str) -> None:
+def test_a_check_without_a_score_is_an_error(completion: Completion, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        run_audit(with_forms(**dict.fromkeys(STAGES, "odds")), lambda _: reply, complete_state())
+        run_audit(with_forms(**dict.fromkeys(STAGES, "odds")), lambda _: completion, complete_state())
 
 
 def test_an_answer_forced_by_the_schema_can_fail() -> None:
     head = TokenLogprob(
-        token="false", logprob=-12.0, top_logprobs=one_token_reply(("Well", -0.1), ("So", -2.0)).logprobs
+        token="false", logprob=-12.0, top_logprobs=one_token_completion(("Well", -0.1), ("So", -2.0)).logprobs
     )
-    reply = Reply(text="false", finish=Finish.STOP, logprobs=(head,))
-    verdict, _, _ = run_audit(with_forms(**dict.fromkeys(STAGES, "odds")), lambda _: reply, complete_state())
+    completion = Completion(text="false", finish=Finish.STOP, logprobs=(head,))
+    verdict, _, _ = run_audit(with_forms(**dict.fromkeys(STAGES, "odds")), lambda _: completion, complete_state())
     assert not any(verdict.checks)
 
 
 @pytest.mark.parametrize("form", ["odds", "likelihood"])
 def test_an_audit_without_a_score_never_passes(form: str) -> None:
-    """The reply ignores the schema of odds, or differs from the text whose likelihood is requested."""
+    """The completion ignores the schema of odds, or differs from the text whose likelihood is requested."""
     system = with_forms(**dict.fromkeys(STAGES, form))
     log: list[events.Event] = []
 
-    def script(request: Request) -> Reply | str:
+    def script(request: Request) -> Completion | str:
         if request.likelihood_of:
-            return as_given(request, Reply(text="Well, no.", finish=Finish.STOP))
-        return one_token_reply(("Well", -0.1), ("So", -2.0)) if request.alternatives else SAID[find_stage(request)]
+            return as_given(request, Completion(text="Well, no.", finish=Finish.STOP))
+        return one_token_completion(("Well", -0.1), ("So", -2.0)) if request.alternatives else SAID[find_stage(request)]
 
     ask = Asker(Prompts(system), Scripted(script), Sampling(), log.append)
     outcome = audit(system, state_with_images(), ask, log.append)

@@ -10,7 +10,7 @@ from mmerg.console.run_tables import Summary
 from mmerg.corpora.dialogue import Turn
 from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import State
-from mmerg.errors import ReplyError
+from mmerg.errors import CompletionError
 from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
 from mmerg.runs.result import Result
@@ -42,7 +42,7 @@ def test_cues_may_cite_only_the_last_turns(cite_last: int | None, shown: int | N
     assert listed == ([str(n) for n in range(5, 9)] if cite_last == 4 and not shown else [])
     text = json.dumps({"textual_cues": [{"turn": 3, "cue": "Word 3"}]})
     if first > 3:
-        with pytest.raises(ReplyError, match=f"turn 3 is too early, name {first} to 8"):
+        with pytest.raises(CompletionError, match=f"turn 3 is too early, name {first} to 8"):
             parse_output(stage.output, bounds, text)
     else:
         parse_output(stage.output, bounds, text)

@@ -8,47 +8,47 @@ from pathlib import Path
 import pytest
 
 from mmerg.audit import main
-from mmerg.backends.protocol import Finish, Reply, Request, TokenLogprob
+from mmerg.backends.protocol import Completion, Finish, Request, TokenLogprob
 from mmerg.backends.scripted import ScriptItem
 from mmerg.engine.labels import list_orders, read_labels
-from mmerg.errors import ConfigError, ReplyError
+from mmerg.errors import CompletionError, ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
 from mmerg.runs.auditor import read_auditor
 from mmerg.runs.folder import read_results
 from mmerg.systems.audit import LabelPrior
 from tests.configs import parse_settings
-from tests.systems.played import Played, smallest_reply
+from tests.systems.played import Played, smallest_completion
 
 LABELS = ("neutral", "joy", "sadness", "surprise")
 
 
-def reply(likeliest: Mapping[str, float]) -> Reply:
-    """A reply whose second token has these alternatives, by probability."""
+def completion(likeliest: Mapping[str, float]) -> Completion:
+    """A completion whose second token has these alternatives, by probability."""
     entries = tuple(TokenLogprob(token=token, logprob=log(p)) for token, p in likeliest.items())
     first = entries[0].model_copy(update={"top_logprobs": entries})
     text = f'"{first.token}'
-    return Reply(text=text, finish=Finish.LENGTH, logprobs=(TokenLogprob(token='"', logprob=0.0), first))
+    return Completion(text=text, finish=Finish.LENGTH, logprobs=(TokenLogprob(token='"', logprob=0.0), first))
 
 
 def test_labels_are_read_from_the_tokens_that_begin_them() -> None:
-    read = read_labels(reply({"joy": 0.4, "s": 0.2, " Sad": 0.1, "The": 0.1, "neu": 0.05}), LABELS)
+    read = read_labels(completion({"joy": 0.4, "s": 0.2, " Sad": 0.1, "The": 0.1, "neu": 0.05}), LABELS)
     expected = dict(zip(LABELS, (0.05, 0.4, 0.2, 0.1), strict=True))
     assert {label: exp(value) * 0.75 for label, value in read.items()} == pytest.approx(expected, abs=1e-5)
-    unnamed = read_labels(reply({"joy": 0.5, "The": 0.1}), LABELS)
+    unnamed = read_labels(completion({"joy": 0.5, "The": 0.1}), LABELS)
     assert exp(unnamed["sadness"]) == pytest.approx(0.1 / 0.8, abs=1e-5)  # the bound for tokens not listed
     with pytest.raises(ConfigError, match="gives no log-probabilities"):
-        read_labels(Reply(text='"joy"', finish=Finish.STOP), LABELS)
+        read_labels(Completion(text='"joy"', finish=Finish.STOP), LABELS)
 
 
 def test_a_label_needs_a_token_that_begins_it() -> None:
-    first = TokenLogprob(token="sur", logprob=-9.0, top_logprobs=reply({"The": 0.6, "I": 0.2}).logprobs[1].top_logprobs)
-    forced = read_labels(Reply(text='"sur', finish=Finish.LENGTH, logprobs=(first,)), LABELS)  # by the schema
+    first = completion({"The": 0.6, "I": 0.2}).logprobs[1].model_copy(update={"token": "sur", "logprob": -9.0})
+    forced = read_labels(Completion(text='"sur', finish=Finish.LENGTH, logprobs=(first,)), LABELS)  # by the schema
     assert max(forced, key=lambda label: forced[label]) == "surprise"
-    with pytest.raises(ReplyError, match="none of neutral, joy, sadness, surprise: '\"The'"):
-        read_labels(reply({"The": 0.6, "I": 0.2}), LABELS)
+    with pytest.raises(CompletionError, match="none of neutral, joy, sadness, surprise: '\"The'"):
+        read_labels(completion({"The": 0.6, "I": 0.2}), LABELS)
     with pytest.raises(ConfigError, match="thinks before it answers"):
-        read_labels(Reply(text="", thinking="Let me see", finish=Finish.LENGTH, logprobs=(first,)), LABELS)
+        read_labels(Completion(text="", thinking="Let me see", finish=Finish.LENGTH, logprobs=(first,)), LABELS)
 
 
 def test_every_second_order_reverses_the_one_before() -> None:
@@ -66,9 +66,9 @@ def test_a_prior_calibrates_log_probabilities() -> None:
 
 
 def name_first_label(request: Request) -> ScriptItem:
-    """A reply with the label that the schema lists first."""
+    """A completion with the label that the schema lists first."""
     first, *others = json.loads(request.schema)["enum"]
-    return reply({first: 0.6, **{label: 0.4 / len(others) for label in others}})
+    return completion({first: 0.6, **{label: 0.4 / len(others) for label in others}})
 
 
 def play(*replies: str) -> Played:
@@ -110,7 +110,7 @@ def test_a_reply_with_a_fault_is_sampled_again(replies: tuple[str, ...], said: s
 def test_a_stage_with_more_fields_explains_the_label_that_was_read() -> None:
     def answer(stage: str, request: Request) -> ScriptItem:
         choosing = request.schema and "enum" in json.loads(request.schema)
-        return name_first_label(request) if choosing else smallest_reply(stage, request)
+        return name_first_label(request) if choosing else smallest_completion(stage, request)
 
     played = Played("merg", "system.stages.caef.reads=labels", "system.without=[gra]", script=answer)
     *_, explained = (call for call in played.calls if call.stage == "caef")

@@ -10,7 +10,7 @@ from mmerg.engine.loops.audit import audit as loop
 from mmerg.engine.loops.views import make_views
 from mmerg.engine.prompts import Prompts, select_inputs
 from mmerg.engine.state import Candidate, Correction, Output, State
-from mmerg.errors import Failure, ReplyError
+from mmerg.errors import CompletionError, Failure
 from mmerg.runs import events
 from mmerg.runs.trace import SampleTrace
 from mmerg.systems.audit import Verdict
@@ -44,7 +44,7 @@ class Answers:
         if stage.name != "gra":
             said = self.says[number]
             if said == "unusable":
-                raise ReplyError(Failure.SCHEMA_INVALID, "no JSON")
+                raise CompletionError(Failure.SCHEMA_INVALID, "no JSON")
             return outputs(said)[stage.name]
         if stage.audits != (self.fault,):
             return audit({name: name != self.fault for name in STAGES})
@@ -83,11 +83,11 @@ def test_with_scores_the_best_view_is_selected_if_it_is_better() -> None:
         def ask(
             stage: Stage, state: State, t: int, correction: Correction | None = None, candidate: Candidate | None = None
         ) -> Output:
-            reply = answers(stage, state, t, correction, candidate)
+            output = answers(stage, state, t, correction, candidate)
             if stage.name != "gra" or (t and stage.audits != ("caef",)):
-                return reply
+                return output
             verdict = Verdict(reason="r", passed=False, correction="c", form="odds", score=next(left))
-            return reply.model_copy(update={"caef": verdict})  # type: ignore[union-attr]
+            return output.model_copy(update={"caef": verdict})  # type: ignore[union-attr]
 
         system = merg(max_iterations=1, rerun="view", rerun_views=EVERY)
         outcome = loop(system, State(LONG), ask, log.append)

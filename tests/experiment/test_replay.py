@@ -63,7 +63,7 @@ def test_a_finished_run_and_the_cache_need_no_server(tmp_path: Path, capsys: pyt
 
     with pytest.raises(CallError, match="no Ollama server responds"):
         run(*given(tmp_path, host, f"runs={tmp_path / 'third'}"))
-    with pytest.raises(ConfigError, match="the cache holds replies of no engines"):
+    with pytest.raises(ConfigError, match="the cache holds completions of no engines"):
         run(*given(tmp_path, host, f"runs={tmp_path / 'third'}", "cache=read", "backbone=gemma3-12b"))
     assert not (tmp_path / "third").exists()
 

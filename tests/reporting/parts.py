@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mmerg.backends.protocol import Finish, Reply
+from mmerg.backends.protocol import Completion, Finish
 from mmerg.errors import Failure
 from mmerg.frames.picture import to_jpeg
 from mmerg.frames.store import Frame
@@ -53,7 +53,7 @@ class SampleSpec:
     gold: str | None = "sadness"
     mark: str = ""  # put into all texts
     failure: Failure | None = None  # in the second stage of its last pass
-    mended: str = ""  # the stage whose first reply is refused, and whose second is accepted
+    mended: str = ""  # the stage whose first completion is refused, and whose second is accepted
     cleaned: tuple[str, ...] = ()  # what is removed from the response of each pass
     frames: int = 3  # number of keyframes
     history: tuple[tuple[str, str], ...] = HISTORY
@@ -95,7 +95,7 @@ def select_pass(spec: SampleSpec) -> int:
 def make_result(spec: SampleSpec) -> Result:
     if spec.failure:
         return result(
-            spec.id, None, gold=spec.gold, failure=spec.failure, failure_text=f"the reply was cut {spec.mark}"
+            spec.id, None, gold=spec.gold, failure=spec.failure, failure_text=f"the completion was cut {spec.mark}"
         )
     t = select_pass(spec)
     return result(
@@ -230,7 +230,7 @@ def _failing(spec: SampleSpec, t: int) -> list[events.Event]:
             sample=spec.id,
             at=AT,
             failure=spec.failure,
-            what=f"the reply was cut {spec.mark}",
+            what=f"the completion was cut {spec.mark}",
             where=f"caef, pass {t}",
             hint="give the stage more tokens",
         ),
@@ -260,7 +260,7 @@ def called(spec: SampleSpec, stage: str, t: int, text: str, attempt: int = 0) ->
         answer_schema='{"type":"object"}',
         sampling={"seed": 0, "stop": ("\n",)},
         logprobs=False,
-        reply=Reply(
+        completion=Completion(
             text=text, finish=Finish.STOP, prompt_tokens=200, response_tokens=20, seconds=0.5, host="http://127.0.0.1"
         ),
     )

@@ -74,7 +74,7 @@ def test_the_first_page_counts_outcomes(report: Path) -> None:
         "<dt>python</dt><dd>3.11.0</dd>",
         "The keyframes were sent as images (7 samples).</p>",
         '<p class="note">In 1 sample an audit could not be read;',
-        "<li><bdi>caef</bdi>: schema_invalid (1 reply)</li>",
+        "<li><bdi>caef</bdi>: schema_invalid (1 completion)</li>",
         'They are in <a href="samples.html#rejected=1">3 samples</a>.',
     ):
         assert words in page
@@ -86,7 +86,7 @@ def test_an_unfinished_or_empty_run_has_a_report(tmp_path: Path) -> None:
     edit_run(run, lines=[*read_results(run).values()][:2])
     page = first_page(run)
     assert "; 9 in the protocol" in page
-    assert "Removed from completions</h3> <ul><li>name (1 reply)</li><li>quotation marks (1 reply)</li></ul>" in page
+    assert "Removed from completions</h3> <ul><li>name (1 completion)</li><li>quotation marks (1 completion)<" in page
     samples = list((run / "report" / "samples").iterdir())
     assert len(samples) == 2
     assert read(min(samples)).count("Removed from this completion: name, quotation marks.") == 1

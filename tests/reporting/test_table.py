@@ -38,7 +38,7 @@ def test_search_filters_and_order_are_in_the_address(browser: Browser, report: P
         page.reload()
         assert shown(page) == ["d3/1"]
         page.get_by_role("button", name="Clear").click()
-        page.get_by_label("reply rejected").check()
+        page.get_by_label("completion rejected").check()
         page.wait_for_url(lambda url: url.endswith("#rejected=1"))
         assert shown(page) == [spec.id for spec in USUAL if spec.mended or spec.failure]
         page.get_by_label("Search").fill("nobody says this")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mmerg.backends.protocol import Finish, Reply, TokenLogprob
+from mmerg.backends.protocol import Completion, Finish, TokenLogprob
 from mmerg.errors import Failure, RunError
 from mmerg.frames.store import Frame
 from mmerg.runs import events
@@ -19,7 +19,8 @@ from mmerg.systems.audit import to_audit
 from tests.engine.parts import STAGES, audit, outputs
 
 FRAME = Frame(sha256="0" * 64, source="c.mp4", time=0.5, width=64, height=48)
-REPLY = Reply(text="ü\u2028", finish=Finish.STOP, logprobs=(TokenLogprob(token="ü", logprob=-0.25),), prompt_tokens=3)
+LOGPROBS = (TokenLogprob(token="ü", logprob=-0.25),)
+COMPLETION = Completion(text="ü\u2028", finish=Finish.STOP, logprobs=LOGPROBS, prompt_tokens=3)
 ALL: list[events.Event] = [
     events.SampleStarted(sample="a", dialogue="d", history=(("Ana", "hi\n"),), responder="Ben", labels=("joy",)),
     events.FramesTaken(
@@ -40,7 +41,7 @@ ALL: list[events.Event] = [
         answer_schema="{}",
         sampling={"seed": 1, "temperature": 0.5, "stop": ("x",)},
         logprobs=True,
-        reply=REPLY,
+        completion=COMPLETION,
     ),
     events.Refused(sample="a", t=0, stage="mpa", attempt=0, failure=Failure.TRUNCATED, complaint="long"),
     events.Cleaned(sample="a", t=0, stage="sgrg", attempt=1, taken=("name", "the end of a long 'reason'")),

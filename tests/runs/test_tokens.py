@@ -60,7 +60,7 @@ def test_a_field_of_json(name: str) -> None:
     assert find_response_logprobs(numbered(tokens), text, "yes", "reply") is None
 
 
-def test_tokens_of_a_cleaned_reply() -> None:
+def test_tokens_of_a_cleaned_completion() -> None:
     plain = ["Ben", ":", " ", '"', "Oh", " no", '."', " *", "sighs", "*"]
     assert find_response_logprobs(numbered(plain), "".join(plain), "Oh no.") == (-5, -6, -7)
     field = ['{"', "reply", '":"', "Ben", ":", " Say", ' \\"', "no", '\\"', "!", ' *sighs*"}']

@@ -1,4 +1,4 @@
-"""Log-probabilities of real servers: their tokens match the reply, and labels are read from them."""
+"""Log-probabilities of real servers: their tokens match the completion, and labels are read from them."""
 
 import importlib.util
 from math import exp
@@ -20,14 +20,14 @@ def check_tokens(backend: Backend) -> None:
         ("Write a poem of four lines.", ("e", "moon", "sun")),
     ):
         messages = (Message("system", "You copy text."), Message("user", words))
-        reply = backend.complete(Request(messages, Sampling(num_predict=24, stop=stop), logprobs=True))
-        response = reply.text.strip()
+        completion = backend.complete(Request(messages, Sampling(num_predict=24, stop=stop), logprobs=True))
+        response = completion.text.strip()
         assert response
-        own = find_response_logprobs(reply.logprobs, reply.text, response)
+        own = find_response_logprobs(completion.logprobs, completion.text, response)
         assert own is not None
-        assert len(reply.logprobs) - 3 <= len(own) <= len(reply.logprobs)  # an end token and line feeds may be extra
+        assert 0 <= len(completion.logprobs) - len(own) <= 3  # an end token and line feeds may be extra
         line = response.splitlines()[0].strip()
-        part = find_response_logprobs(reply.logprobs, reply.text, line)
+        part = find_response_logprobs(completion.logprobs, completion.text, line)
         assert part is not None
         assert own[: len(part)] == part
         assert (len(part) < len(own)) == ("\n" in response)
@@ -38,11 +38,11 @@ def check_labels(backend: Backend) -> None:
     asked = "Ana: My dog died today.\nWhich emotion does Ana feel? One word: joy, sadness, neutral."
     labels = ("neutral", "joy", "sadness")
     request = Request((Message("user", asked),), Sampling(num_predict=TOKENS), build_schema(labels), True, ALTERNATIVES)
-    reply = backend.complete(request)
-    read = read_labels(reply, labels)
+    completion = backend.complete(request)
+    read = read_labels(completion, labels)
     assert sum(map(exp, read.values())) == pytest.approx(1.0, abs=1e-4)
     assert len(set(read.values())) > 1
-    named = next(one for one in reply.logprobs if one.token.strip('" '))
+    named = next(one for one in completion.logprobs if one.token.strip('" '))
     assert len(named.top_logprobs) > len(labels)
 
 

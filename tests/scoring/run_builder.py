@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from mmerg.backends.protocol import Engine, Finish, Reply, TokenLogprob
+from mmerg.backends.protocol import Completion, Engine, Finish, TokenLogprob
 from mmerg.errors import Failure
 from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
@@ -169,5 +169,5 @@ def make_call(
         answer_schema="",
         sampling={"seed": 0},
         logprobs=True,
-        reply=Reply(text=text, finish=Finish.STOP, thinking=thinking, logprobs=tuple(logprobs)),
+        completion=Completion(text=text, finish=Finish.STOP, thinking=thinking, logprobs=tuple(logprobs)),
     )

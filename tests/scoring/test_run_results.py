@@ -14,8 +14,8 @@ from mmerg.scoring.run_results import read_run, without_usable_logprobs
 from tests.scoring.run_builder import AT, HISTORY, build_run, make_call, result, split_tokens
 
 
-def reply(text: str, logprob: float, **more: Any) -> events.Called:
-    """A call whose reply is one token."""
+def call(text: str, logprob: float, **more: Any) -> events.Called:
+    """A call whose completion is one token."""
     return make_call("a/1", text, split_tokens(text, [logprob]), **more)
 
 
@@ -42,18 +42,18 @@ def test_a_run_is_read_with_log_probabilities_and_histories(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("selected", "text", "logprob"), [(0, "First.", -1.0), (1, "Second.", -3.0), (2, "Third.", -4.0)]
 )
-def test_log_probabilities_are_those_of_the_valid_reply_in_the_selected_pass(
+def test_log_probabilities_are_those_of_the_valid_completion_in_the_selected_pass(
     selected: int, text: str, logprob: float
 ) -> None:
     trace: list[events.Event] = [
         events.SampleStarted(sample="a/1", at=AT, dialogue="d", history=HISTORY, responder="Ben", labels=("joy",)),
-        reply("Other stages", -9.0, stage="mpa"),
-        reply("First.", -1.0),
+        call("Other stages", -9.0, stage="mpa"),
+        call("First.", -1.0),
         produced("First."),
-        reply("Refused.", -2.0, t=1),
-        reply("Second.", -3.0, t=1, attempt=1),
+        call("Refused.", -2.0, t=1),
+        call("Second.", -3.0, t=1, attempt=1),
         produced("Second.", 1),
-        reply("Third.", -4.0, t=2),
+        call("Third.", -4.0, t=2),
         produced("Third.", 2),
         events.Selected(sample="a/1", at=AT, t=selected, ranks={}, ended="passed"),
     ]

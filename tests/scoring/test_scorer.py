@@ -25,7 +25,7 @@ JUDGING = [
 DESCRIBING = [
     *("length", "passes", "selected", "rerun", "idle", "mended", "spoiled", "handed_on"),
     *("copied", "copied_history", "copied_exemplars", "copied_instructions", "cleaned", "calls"),
-    *("prompt_tokens", "response_tokens", "seconds", "seconds_p95", "reply_tok_s", "prompt_tok_s", "excluded"),
+    *("prompt_tokens", "response_tokens", "seconds", "seconds_p95", "completion_tok_s", "prompt_tok_s", "excluded"),
 ]
 COSTS = {*DESCRIBING} - {
     "length",
@@ -38,8 +38,8 @@ COSTS = {*DESCRIBING} - {
     "cleaned",
     "excluded",
 }
-FAST = Timing(calls=2, prompt_tokens=300, prompt_seconds=2.0, reply_rates=(5.0, 10.0))
-SLOW = Timing(calls=1, prompt_tokens=100, prompt_seconds=2.0, reply_rates=(2.0,))
+FAST = Timing(calls=2, prompt_tokens=300, prompt_seconds=2.0, completion_rates=(5.0, 10.0))
+SLOW = Timing(calls=1, prompt_tokens=100, prompt_seconds=2.0, completion_rates=(2.0,))
 RESULTS = [
     result(
         "a/1",
@@ -136,7 +136,7 @@ def test_descriptive_metrics_have_the_values_computed_by_hand(folder: Path) -> N
         "response_tokens": (0.0, 4),
         "seconds": (2.5, 2),  # median of uncached samples that did not fail
         "seconds_p95": (3.0, 2),
-        "reply_tok_s": (4.75, 2),  # median of the samples' medians, 7.5 and 2
+        "completion_tok_s": (4.75, 2),  # median of the samples' medians, 7.5 and 2
         "prompt_tok_s": (100.0, 2),
         "excluded": (50.0, 1),
     }

@@ -1,4 +1,4 @@
-"""Replies of scripted models to served systems."""
+"""Completions of scripted models to served systems."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def echo(request: Request) -> str:
 
 
 def blaming(stage: str) -> Callable[[Request], str]:
-    """Returns replies for MERG, whose first audit blames `stage`, and whose second finds no fault."""
+    """Returns completions for MERG, whose first audit blames `stage`, and whose second finds no fault."""
     audits = []
 
     def answer(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""Runs a system of mmerg on one scene with scripted replies, and records its events."""
+"""Runs a system of mmerg on one scene with scripted completions, and records its events."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -32,8 +32,8 @@ SUPPLIED: dict[str, tuple[Mapping[str, object], ...]] = {"S": SITUATION, "W": PR
 Script = Callable[[str, Request], ScriptItem]
 
 
-def smallest_reply(stage: str, request: Request) -> str:
-    """Returns the smallest valid reply."""
+def smallest_completion(stage: str, request: Request) -> str:
+    """Returns the smallest valid completion."""
     if not request.schema:
         return TEXT
     return json.dumps(build_smallest(json.loads(request.schema), 0))
@@ -56,7 +56,7 @@ class Played:
         self,
         system: str,
         *settings: str,
-        script: Script = smallest_reply,
+        script: Script = smallest_completion,
         supplied: Mapping[str, SourceOutput] | None = None,
         state: State | None = None,
         emotion_of: EmotionOf | None = None,

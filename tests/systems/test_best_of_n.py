@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from mmerg.backends.protocol import Request, Sampling
-from mmerg.backends.scripted import ScriptItem, build_reply
+from mmerg.backends.scripted import ScriptItem, build_completion
 from mmerg.errors import CallError, ConfigError, Failure, SampleError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
@@ -32,14 +32,14 @@ def number(asked: Request) -> int:
 
 
 def scripted(*candidates: Given) -> Script:
-    """Replies by candidate. Each is an emotion with the log-probability of each word, a whole reply, or None: no
-    JSON."""
+    """Completions by candidate. Each is an emotion with the log-probability of each word, a whole completion, or None:
+    no JSON."""
 
     def answer(stage: str, asked: Request) -> ScriptItem:
         candidate = candidates[number(asked)]
         if isinstance(candidate, tuple):
             text = json.dumps({"emotion": candidate[0], "response": f"Draft {number(asked)}."})
-            return build_reply(asked, text, "here", candidate[1])
+            return build_completion(asked, text, "here", candidate[1])
         return candidate or "no JSON"
 
     return answer
@@ -89,11 +89,11 @@ def test_candidates_differ_only_in_their_seed() -> None:
     assert run.calls[0].messages == Played("one_pass").calls[0].messages
 
 
-def test_the_likelihood_is_that_of_the_reply_before_cleaning() -> None:
+def test_the_likelihood_is_that_of_the_completion_before_cleaning() -> None:
     def answer(stage: str, asked: Request) -> ScriptItem:
         said = "Oh no. (sighs) Sit down." if number(asked) else "Oh no. Sit down."
         text = json.dumps({"emotion": "joy", "response": said})
-        return build_reply(asked, text, "here", -1.0 if number(asked) else -2.0)
+        return build_completion(asked, text, "here", -1.0 if number(asked) else -2.0)
 
     run = Played("best_of_n", "system.n=2", script=answer)
     assert selected(run).ranks == {0: (2, -2.0, 0), 1: (2, -1.0, -1)}
@@ -134,9 +134,9 @@ def test_a_backend_without_log_probabilities_ends_the_run() -> None:
 
     def bare(stage: str, request: Request) -> ScriptItem:
         asked.append(request)
-        reply = script(stage, request)
-        assert not isinstance(reply, str | Exception)
-        return reply.model_copy(update={"logprobs": ()})
+        completion = script(stage, request)
+        assert not isinstance(completion, str | Exception)
+        return completion.model_copy(update={"logprobs": ()})
 
     with pytest.raises(ConfigError, match="the backend gives no log-probabilities"):
         Played("best_of_n", "system.n=3", script=bare)

@@ -7,14 +7,14 @@ import pytest
 from mmerg.backends.protocol import Request
 from mmerg.runs import events
 from mmerg.systems.esc.schemas import Votes
-from tests.systems.played import Played, Script, smallest_reply
+from tests.systems.played import Played, Script, smallest_completion
 
 STAGES = ["emotion", "cause", "intention", "proposals", "debate", "vote", "reply", "reflection"]
 
 
 def answering(stage: str, answer: str) -> Script:
     def script(asking: str, request: Request) -> str:
-        return answer if asking == stage else smallest_reply(asking, request)
+        return answer if asking == stage else smallest_completion(asking, request)
 
     return script
 
@@ -41,10 +41,10 @@ def test_proposals_need_different_strategies() -> None:
     def script(asking: str, request: Request) -> str:
         asked.append(asking)
         if asking != "proposals" or asked.count(asking) > 1:
-            return smallest_reply(asking, request)
-        reply = json.loads(smallest_reply(asking, request))
-        reply["proposals"][1]["b_strategy"] = reply["proposals"][0]["b_strategy"]
-        return json.dumps(reply)
+            return smallest_completion(asking, request)
+        completion = json.loads(smallest_completion(asking, request))
+        completion["proposals"][1]["b_strategy"] = completion["proposals"][0]["b_strategy"]
+        return json.dumps(completion)
 
     played = Played("multi_agent_esc", script=script)
     assert asked.count("proposals") == 2

@@ -116,4 +116,4 @@ def test_a_real_server_accepts_its_prompts_and_schemas(name: str, server: str, t
     called = [event for event in read_all_events(Path(ended.run)) if isinstance(event, Called)]
     assert result.calls == len(called) > 0
     assert result.failure in MODEL_FAILURES if result.status == "failed" else result.response
-    assert all(event.reply.response_tokens for event in called)
+    assert all(event.completion.response_tokens for event in called)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.errors import CompletionError, ConfigError, Failure
 from mmerg.systems.audit import make_audit_class
 from mmerg.systems.merg import schemas
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
@@ -91,8 +91,8 @@ def forecast(**changes: Any) -> str:
         (forecast(reasoning="x").replace('"x"', '"\\udde6"'), "surrogate"),
     ],
 )
-def test_an_invalid_reply_gets_an_exact_complaint(text: str, complaint: str) -> None:
-    with pytest.raises(ReplyError) as caught:
+def test_an_invalid_completion_gets_an_exact_complaint(text: str, complaint: str) -> None:
+    with pytest.raises(CompletionError) as caught:
         parse_output(Forecast, BOUNDS, text)
     assert caught.value.failure is Failure.SCHEMA_INVALID
     assert complaint in caught.value.what
@@ -156,7 +156,7 @@ def test_an_incomplete_audit_is_invalid() -> None:
         {**good, "caef": {"reason": "r", "passed": 1, "correction": ""}},
         {name: good[name] for name in STAGES[:3]},
     ):
-        with pytest.raises(ReplyError):
+        with pytest.raises(CompletionError):
             parse_output(cls, BOUNDS, json.dumps(broken))
 
 
@@ -176,7 +176,7 @@ def test_the_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
     try:
         parse_output(Forecast, BOUNDS, json.dumps(value))
         accepted = True
-    except ReplyError:
+    except CompletionError:
         accepted = False
     assert accepted == allowed
 
@@ -189,11 +189,11 @@ def test_the_outline_names_each_field_with_its_bounds() -> None:
 
 
 def test_fields_that_were_not_requested_are_invalid() -> None:
-    with pytest.raises(ReplyError, match="consistency, visual: was not asked for"):
+    with pytest.raises(CompletionError, match="consistency, visual: was not asked for"):
         parse_output(Forecast, BLIND, forecast())
     cues = {"textual_cues": [{"turn": 1, "cue": "a"}], "visual_cues": [{"frame": 1, "cue": "b"}]}
     sees_none = Bounds(frozenset("D"), BOUNDS.choices, BOUNDS.counts)
-    with pytest.raises(ReplyError, match="visual_cues: was not asked for"):
+    with pytest.raises(CompletionError, match="visual_cues: was not asked for"):
         parse_output(Evidence, sees_none, json.dumps(cues))
 
 
@@ -224,7 +224,7 @@ def test_bounds_of_fields_are_in_schema_outline_and_parser() -> None:
     good = {"level": 5, "share": 0.5, "even": 2, "code": "AB", "digits": "7", "when": 1}
     assert parse_output(Scored, BOUNDS, json.dumps(good))[0].level == 5
     for name, bad in {"level": 6, "share": 1.0, "even": 3, "code": "ABC", "digits": "x"}.items():
-        with pytest.raises(ReplyError, match=name):
+        with pytest.raises(CompletionError, match=name):
             parse_output(Scored, BOUNDS, json.dumps({**good, name: bad}))
 
 
@@ -337,8 +337,8 @@ def test_a_grammar_offers_sentences_to_quote(turns: tuple[str, ...], offered: li
     for one in offered:
         answer = {"trigger_spans": [one], "global_cause_summary": "x", "cause_category": "loss"}
         assert parse_output(Cause, bounds, json.dumps(answer))[0].trigger_spans == (one,)
-    reply = Dry().complete(Request((Message("user", "-"),), Sampling(), build_json_schema(Cause, bounds).text))
-    assert parse_output(Cause, bounds, reply.text)[0].trigger_spans[0] in offered
+    completion = Dry().complete(Request((Message("user", "-"),), Sampling(), build_json_schema(Cause, bounds).text))
+    assert parse_output(Cause, bounds, completion.text)[0].trigger_spans[0] in offered
 
 
 def test_a_quote_must_come_from_the_other_speakers() -> None:
@@ -354,11 +354,11 @@ def test_a_quote_must_come_from_the_other_speakers() -> None:
         cause_of, removed = parse_output(Cause, bounds, cause(f"{front}I failed again."))
         assert (cause_of.trigger_spans, removed) == (("I failed again.",), ("speaker's name before a quote",))
     for quote in ("Ana: I lost it all", "I failed again and again", "fail", "over, I failed", "!", "..."):
-        with pytest.raises(ReplyError, match="is not a quote: copy from one turn") as caught:
+        with pytest.raises(CompletionError, match="is not a quote: copy from one turn") as caught:
             parse_output(Cause, bounds, cause(quote))
         assert caught.value.what.startswith("a_trigger_spans.0: ")
     for quote in ("I", "again.", "failed again", "- - I", "it's over"):
-        with pytest.raises(ReplyError, match="is under 3 words: copy more of that turn"):
+        with pytest.raises(CompletionError, match="is under 3 words: copy more of that turn"):
             parse_output(Cause, bounds, cause(quote))
     jsonschema.validate(json.loads(as_text(cause_of)), get_schema(Cause, bounds))
     unspaced = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, ("昨日、仕事をクビになった。", "我丢了工作,很难过。"))
@@ -369,6 +369,6 @@ def test_a_quote_must_come_from_the_other_speakers() -> None:
         ("仕事がなくなった", "is not a quote"),
         ("丢了了", "is not a quote"),
     ):
-        with pytest.raises(ReplyError, match=complaint):
+        with pytest.raises(CompletionError, match=complaint):
             parse_output(Cause, unspaced, cause(quote))
     assert Cause.model_validate_json(cause("read back from a file, it is not checked again"))

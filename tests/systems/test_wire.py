@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 
 from mmerg.backends.dry import build_smallest
-from mmerg.errors import ReplyError
+from mmerg.errors import CompletionError
 from mmerg.experiment.launch import launch
 from mmerg.judging.schemas import Preference
 from mmerg.runs.events import Called, Produced
@@ -57,9 +57,9 @@ CLASSES = FIELDS(
 @given(CLASSES)
 def test_a_server_that_sorts_names_gives_equal_records(cls: type[BaseModel]) -> None:
     schema = json.loads(build_json_schema(cls, UNBOUND).text)
-    reply = json.dumps(build_smallest(as_sorted(schema), 0))
-    assert reply == json.dumps(build_smallest(schema, 0))
-    record, removed = parse_output(cls, UNBOUND, reply)
+    completion = json.dumps(build_smallest(as_sorted(schema), 0))
+    assert completion == json.dumps(build_smallest(schema, 0))
+    record, removed = parse_output(cls, UNBOUND, completion)
     assert not removed
     assert list(record.model_dump()) == list(cls.model_fields)
     assert parse_output(cls, UNBOUND, record.model_dump_json()) == (record, ())  # without a grammar
@@ -103,7 +103,7 @@ AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
 
 
 @pytest.mark.parametrize(
-    ("cls", "reply", "complaint"),
+    ("cls", "completion", "complaint"),
     [
         (Plan, {**WRITTEN, "goal": "comfort"}, '"goal" must be named "a_goal", as the other fields are'),
         (Plan, {**WRITTEN, "a_goal": "win"}, "a_goal: 'win' is not one of"),
@@ -121,15 +121,15 @@ AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
         (make_audit_class(STAGES), {"a_mpa": AUDIT["a_mpa"]}, "b_caef: Field required; c_psp: Field required"),
     ],
 )
-def test_a_reply_with_mixed_names_is_invalid(cls: type[BaseModel], reply: Any, complaint: str) -> None:
-    with pytest.raises(ReplyError) as caught:
-        parse_output(cls, BOUNDS, json.dumps(reply))
+def test_a_completion_with_mixed_names_is_invalid(cls: type[BaseModel], completion: Any, complaint: str) -> None:
+    with pytest.raises(CompletionError) as caught:
+        parse_output(cls, BOUNDS, json.dumps(completion))
     assert complaint in caught.value.what
 
 
 @pytest.mark.parametrize("name", ["a_reason", "reason"])
-def test_a_reply_with_a_name_twice_is_invalid(name: str) -> None:
-    with pytest.raises(ReplyError, match=f'"{name}" appears twice'):
+def test_a_completion_with_a_name_twice_is_invalid(name: str) -> None:
+    with pytest.raises(CompletionError, match=f'"{name}" appears twice'):
         parse_output(Preference, UNBOUND, f'{{"{name}": "a", "{name}": "b", "b_better": "tie"}}')
 
 
@@ -140,7 +140,7 @@ def test_runs_are_equal_on_servers_that_sort_names(tmp_path: Path) -> None:
     def keeping(body: dict[str, Any]) -> str:
         return json.dumps(build_smallest(body["format"], 0)) if "format" in body else merg_answer(body)
 
-    outputs, replies = [], []
+    outputs, completions = [], []
     for name, answer in (("sorts", sorting), ("keeps", keeping)):
         with scripted_ollama(answer=answer) as server:
             where = ("backend=ollama", f"backend.hosts=[{server.url}]", f"runs={tmp_path / name}", "memory=none")
@@ -148,8 +148,8 @@ def test_runs_are_equal_on_servers_that_sort_names(tmp_path: Path) -> None:
         assert ended.failed == 0
         events = list(read_all_events(Path(ended.run)))
         outputs.append([event.output for event in events if isinstance(event, Produced)])
-        replies.append([event.reply.text for event in events if isinstance(event, Called)])
+        completions.append([event.completion.text for event in events if isinstance(event, Called)])
     assert outputs[0] == outputs[1]
-    assert replies[0] == replies[1]
-    assert list(json.loads(replies[0][1])) == ["a_textual", "b_reasoning", "c_emotion"]
-    assert list(json.loads(replies[0][-1])["a_mpa"]) == ["a_reason", "b_passed", "c_correction"]
+    assert completions[0] == completions[1]
+    assert list(json.loads(completions[0][1])) == ["a_textual", "b_reasoning", "c_emotion"]
+    assert list(json.loads(completions[0][-1])["a_mpa"]) == ["a_reason", "b_passed", "c_correction"]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from mmerg.engine.loops.loop import Ask, Outcome, complete, finish, single
 from mmerg.engine.loops.views import rerun_in_views
 from mmerg.engine.state import Correction, Draft, Output, Pass, State
-from mmerg.errors import CallError, Failure, ReplyError, SampleError
+from mmerg.errors import CallError, CompletionError, Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.settings.model import Selection
@@ -30,9 +30,9 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     if system.auditor is None:
         return single(system, state, ask, emit)
 
-    def read(reply: Output, current: Pass) -> tuple[Pass, Correction | str]:
-        assert not isinstance(reply, str)
-        result = to_audit(reply)
+    def read(output: Output, current: Pass) -> tuple[Pass, Correction | str]:
+        assert not isinstance(output, str)
+        result = to_audit(output)
         emit(events.Audited(sample=state.scene.id, t=current.t, audit=result, checks=result.checks, fault=result.fault))
         audited = replace(current, audit=result)
         if system.final_selection == "calibrated":
@@ -65,16 +65,16 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     symbol = system.result.get("response", system.stages[-1].gives).split(".")[0]
     writer = next(stage for stage in system.stages if stage.gives == symbol)
 
-    def read(reply: Output, current: Pass) -> tuple[Pass, Correction | str]:
-        emit(events.Produced.from_output(state.scene.id, current.t, critic.name, critic.gives, reply))
-        scored = replace(current, score=(int(getattr(reply, system.score)) if system.score else 0,))
-        if system.stop and getattr(reply, system.stop):
+    def read(output: Output, current: Pass) -> tuple[Pass, Correction | str]:
+        emit(events.Produced.from_output(state.scene.id, current.t, critic.name, critic.gives, output))
+        scored = replace(current, score=(int(getattr(output, system.score)) if system.score else 0,))
+        if system.stop and getattr(output, system.stop):
             return scored, "good enough"
         draft = current.state.get(writer.gives)
         assert draft is not None
         earlier = current.correction.drafts if current.correction else ()
-        drafts = (*earlier, Draft(draft, reply))
-        feedback = reply if isinstance(reply, str) else reply.model_dump_json()
+        drafts = (*earlier, Draft(draft, output))
+        feedback = output if isinstance(output, str) else output.model_dump_json()
         return scored, Correction(writer.name, draft, "", feedback, drafts)
 
     return _audited_passes(system, critic, state, ask, emit, read, system.final_selection if system.score else "last")
@@ -112,13 +112,13 @@ def _audited_passes(
             return finish(sample, passes, "unusable", selection, emit)
         current = Pass(t, state, correction=correction)
         try:
-            reply = ask(auditor, state, t)
+            output = ask(auditor, state, t)
         except SampleError as error:
             if not is_final(error) or (isinstance(error, CallError) and not passes):
                 raise
             emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what, hint=error.hint))
             return finish(sample, [*passes, current], "unaudited", selection, emit)
-        current, next_step = read(reply, current)
+        current, next_step = read(output, current)
         passes.append(current)
         if isinstance(next_step, str):
             return finish(sample, passes, next_step, selection, emit)
@@ -149,5 +149,5 @@ def _rerun_stage(
 
 
 def is_final(error: SampleError) -> bool:
-    """Returns True if a retry cannot help: the reply is invalid, or the server refuses the prompt."""
-    return isinstance(error, ReplyError) or error.failure in REFUSED_PROMPT
+    """Returns True if a retry cannot help: the completion is invalid, or the server refuses the prompt."""
+    return isinstance(error, CompletionError) or error.failure in REFUSED_PROMPT

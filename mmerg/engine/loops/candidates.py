@@ -5,7 +5,7 @@ from collections import Counter
 from mmerg.engine.loops.audit import is_final
 from mmerg.engine.loops.loop import Ask, Outcome, complete, finish
 from mmerg.engine.state import Candidate, Pass, State
-from mmerg.errors import ConfigError, Failure, ReplyError, SampleError
+from mmerg.errors import CompletionError, ConfigError, Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.runs.facts import sum_logprobs
@@ -44,15 +44,16 @@ def candidates(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def _mean_logprob(path: str, candidate: Candidate) -> float:
-    """Returns the mean natural log-probability of the tokens of the response at `path`. Raises ReplyError if the
+    """Returns the mean natural log-probability of the tokens of the response at `path`. Raises CompletionError if the
     log-probabilities do not match the text, and ConfigError if the backend gives none."""
     symbol, _, field = path.partition(".")
-    reply, written = candidate.replies[symbol]
-    if not reply.logprobs and "log-probabilities" not in reply.taken:
+    completion, written = candidate.completions[symbol]
+    if not completion.logprobs and "log-probabilities" not in completion.taken:
         what = "the backend gives no log-probabilities, which loop=candidates needs to find the likeliest reply"
         hint = "update the server (see mmerg doctor), or use another system"
-        raise ConfigError(what, where=reply.host, hint=hint)
-    total, tokens = sum_logprobs(reply, getattr(written, field) if field else str(written), field)
+        raise ConfigError(what, where=completion.host, hint=hint)
+    total, tokens = sum_logprobs(completion, getattr(written, field) if field else str(written), field)
     if total is None:
-        raise ReplyError(Failure.SERVER_ERROR, "its log-probabilities are not those of its text", where=reply.host)
+        what = "its log-probabilities are not those of its text"
+        raise CompletionError(Failure.SERVER_ERROR, what, where=completion.host)
     return round(total / tokens, 6)

@@ -22,7 +22,7 @@ from mmerg.systems.system import Stage, System
 
 class Ask(Protocol):
     """Returns the output of a stage in pass t. candidate: determines the seed, and stores the model's completion.
-    Raises ReplyError if no completion is valid, and CallError if the backend fails."""
+    Raises CompletionError if no completion is valid, and CallError if the backend fails."""
 
     def __call__(
         self,

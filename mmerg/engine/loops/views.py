@@ -16,7 +16,7 @@ from itertools import cycle, islice
 from mmerg.engine.labels import shuffle_labels
 from mmerg.engine.loops.loop import Ask
 from mmerg.engine.state import Candidate, Pass, State
-from mmerg.errors import ReplyError
+from mmerg.errors import CompletionError
 from mmerg.runs import events
 from mmerg.runs.events import Became, Emit
 from mmerg.systems.audit import make_audit_class, to_audit
@@ -66,15 +66,15 @@ def rerun_in_views(
     for number, (view, changed_stage, changed_state) in enumerate(make_views(system, stage, before), start=1):
         became: Became = "unusable"
         score: float | None = None
-        with suppress(ReplyError):  # an invalid output or check
+        with suppress(CompletionError):  # an invalid output or check
             output = ask(changed_stage, changed_state, t, candidate=Candidate(number))
             became = "as before"
             if output not in outputs:
                 outputs.append(output)
                 became = "failed"
-                reply = ask(check, before.with_output(stage.gives, output), t, candidate=Candidate(number))
-                assert not isinstance(reply, str)
-                verdict = to_audit(reply).findings[stage.name]
+                audit = ask(check, before.with_output(stage.gives, output), t, candidate=Candidate(number))
+                assert not isinstance(audit, str)
+                verdict = to_audit(audit).findings[stage.name]
                 became, score = "passed" if verdict.passed else "failed", verdict.score
                 better = verdict.passed if score is None or best_score is None else score > best_score
                 if better:

@@ -2,8 +2,8 @@
 
 A model writes fields in order. A forecast has its reasoning first, so that it can affect the emotion. A plan has its
 choices first; otherwise its reasons were copied from the forecast, and most scenes got the same choices. Lengths are in
-words, with room for twice as many, so that a reply ends within its token limit, and under the 2,000 characters that
-grammars enforce. Fields about frames are requested only of agents that see them.
+words, with room for twice as many, so that a completion ends within its token limit, and under the 2,000 characters
+that grammars enforce. Fields about frames are requested only of agents that see them.
 """
 
 from typing import Annotated, Literal

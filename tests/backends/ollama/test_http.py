@@ -75,7 +75,7 @@ def test_many_requests_use_one_connection(kept: Faulty) -> None:
     assert kept.connections == 1
 
 
-def test_a_reply_is_valid_though_its_stream_does_not_end(kept: Faulty) -> None:
+def test_a_completion_is_valid_though_its_stream_does_not_end(kept: Faulty) -> None:
     kept.respond(head() + chunk(line("hi")) + chunk(LAST), HANG)
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
         assert backend.complete(HELLO).text == "hi"
@@ -173,7 +173,7 @@ def test_a_kept_connection_that_turns_out_dead_is_replaced_once(kept: Faulty) ->
     assert (kept.connections, len(kept.requests)) == (3, 5)
 
 
-def test_a_second_response_is_not_the_reply_to_the_next_request(kept: Faulty) -> None:
+def test_a_second_response_is_not_the_completion_of_the_next_request(kept: Faulty) -> None:
     kept.respond(stream(b"one\n") + stream(b"of another request\n"))
     with closing(Http(kept.host, OLLAMA, PATIENT)) as http:
         assert request_lines(http) == [b"one"]
@@ -200,7 +200,7 @@ def test_a_flood_is_cut_off(kept: Faulty, start: bytes, drip: bytes, room: int) 
     assert catch_failure(Http(kept.host, OLLAMA), room).failure is Failure.SERVER_ERROR
 
 
-def test_the_size_limit_of_a_reply_grows_with_its_tokens(kept: Faulty) -> None:
+def test_the_size_limit_of_a_response_grows_with_its_tokens(kept: Faulty) -> None:
     flood = line("x" * 2000)
     kept.drip, kept.drip_seconds = chunk(flood), 0.0
     kept.respond(head(), DRIP)
@@ -247,7 +247,7 @@ def test_unexpected_json_is_a_server_error(kept: Faulty, path: str) -> None:
         assert len(str(caught.value)) < 1500
 
 
-def test_a_reply_survives_if_the_host_is_busy_during_the_check(kept: Faulty) -> None:
+def test_a_completion_survives_if_the_host_is_busy_during_the_check(kept: Faulty) -> None:
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512}, check_wait=0.01)) as backend:
         backend.describe()
         kept.respond(stream(line("hi"), LAST))

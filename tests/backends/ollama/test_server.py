@@ -1,4 +1,4 @@
-"""The adapter on real servers, with tiny models of random weights, and SmolLM2 for long replies."""
+"""The adapter on real servers, with tiny models of random weights, and SmolLM2 for long completions."""
 
 import hashlib
 import json
@@ -82,11 +82,11 @@ def catch_failure(backend: Ollama, request: Request) -> CallError:
 def test_text_that_looks_like_an_image_mark_stays_text(vision: Ollama) -> None:
     """Sent unchanged, Ollama before 0.30 refuses [img-7], and later versions put the image in the place of [img]."""
     for mark in ("[img-7]", "[img]"):
-        reply, words = (
+        completion, words = (
             vision.complete(ask(f"Look {text} at my dog.", picture(1), num_predict=1))
             for text in (mark, mark.replace("[", "("))
         )
-        assert 0 <= reply.prompt_tokens - words.prompt_tokens <= 2  # a blank, and no mark is gone
+        assert 0 <= completion.prompt_tokens - words.prompt_tokens <= 2  # a blank, and no mark is gone
 
 
 def test_frame_tokens_are_measured(vision: Ollama) -> None:
@@ -97,26 +97,26 @@ def test_frame_tokens_are_measured(vision: Ollama) -> None:
         assert small >= 1024 <= large
 
 
-def test_a_reply_has_log_probabilities_and_is_streamed(text: Ollama) -> None:
+def test_a_completion_has_log_probabilities_and_is_streamed(text: Ollama) -> None:
     heard: list[str] = []
     with stream_to(heard.append):
-        reply = text.complete(ask("Name a colour in one word.", num_predict=200))
-    assert (reply.finish, bool(reply.text.strip()), reply.thinking) == (Finish.STOP, True, "")
-    assert (heard[0], "".join(heard)) == ("", reply.text)
-    assert "".join(entry.token for entry in reply.logprobs) == reply.text
-    assert sum(entry.logprob for entry in reply.logprobs) < 0
-    assert len(reply.logprobs) in {reply.response_tokens, reply.response_tokens - 1}  # the end token has none
-    assert reply.prompt_tokens > 5
-    assert reply.seconds > reply.prompt_seconds > 0
+        completion = text.complete(ask("Name a colour in one word.", num_predict=200))
+    assert (completion.finish, bool(completion.text.strip()), completion.thinking) == (Finish.STOP, True, "")
+    assert (heard[0], "".join(heard)) == ("", completion.text)
+    assert "".join(entry.token for entry in completion.logprobs) == completion.text
+    assert sum(entry.logprob for entry in completion.logprobs) < 0
+    assert completion.response_tokens - len(completion.logprobs) in {0, 1}  # the end token has none
+    assert completion.prompt_tokens > 5
+    assert completion.seconds > completion.prompt_seconds > 0
 
 
 def test_the_log_probabilities_of_a_given_text(each_ollama: Server, smollm2: str) -> None:
     backend = Ollama(host=each_ollama.host, model=smollm2, load=LOAD)
     lost = (Message("user", "Ana: I did not get the job.\nWhat does Ben say to her?"),)
     for given in ('{"a":"é"}', "😀"):
-        reply = backend.complete(build_likelihood_request(lost, given))
-        assert reply.text == given
-        assert all(token.logprob <= 0 for token in reply.logprobs)
+        completion = backend.complete(build_likelihood_request(lost, given))
+        assert completion.text == given
+        assert all(token.logprob <= 0 for token in completion.logprobs)
     likely, unlikely = (
         sum(token.logprob for token in backend.complete(build_likelihood_request(lost, text)).logprobs)
         for text in ("I'm sorry to hear that.", "The train is at five.")
@@ -125,11 +125,11 @@ def test_the_log_probabilities_of_a_given_text(each_ollama: Server, smollm2: str
     assert unlikely < -20
 
 
-def test_a_reply_follows_its_schema(text: Ollama) -> None:
+def test_a_completion_follows_its_schema(text: Ollama) -> None:
     request = ask("How do they feel? Answer in JSON.", num_predict=400, schema=json.dumps(SCHEMA))
-    reply = text.complete(request)
-    assert reply.finish is Finish.STOP
-    answer = json.loads(reply.text)
+    completion = text.complete(request)
+    assert completion.finish is Finish.STOP
+    answer = json.loads(completion.text)
     jsonschema.validate(answer, SCHEMA)
     assert list(answer) == ["why", "emotion", "turns"]
 
@@ -212,13 +212,13 @@ def cut_short(server: Server) -> None:
 
 
 def skip_first_line(response: httpx.Response) -> Iterator[bytes]:
-    """The lines after the first of a reply that takes the server far longer than a test."""
+    """The lines after the first of a completion that takes the server far longer than a test."""
     rest = read_lines(response)
     assert json.loads(next(rest))["done"] is False
     return rest
 
 
-def test_a_runner_and_its_server_are_killed_during_a_reply(tmp_path: Path) -> None:
+def test_a_runner_and_its_server_are_killed_during_a_completion(tmp_path: Path) -> None:
     """Without its runner the server lives on, says in the stream what happened, and starts another runner."""
     gguf, server = find_smollm2(), start_server(find_binary(VERSIONS[-1]), tmp_path)
     http = Http(server.host, OLLAMA)

@@ -22,7 +22,7 @@ def request(text: str) -> Request:
 def build_pool(server: Faulty, folder: Path) -> Pool:
     """Cache, retries and adapter, as in a run."""
     adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512})
-    return Pool([Host(Cache(adapter, folder / "replies.sqlite"), 2, server.host)], attempts=1)
+    return Pool([Host(Cache(adapter, folder / "completions.sqlite"), 2, server.host)], attempts=1)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def describe_adapter(server: Faulty) -> Ollama:
     return adapter
 
 
-def test_a_changed_host_gives_no_reply_even_if_it_is_described_again(faulty: Faulty) -> None:
+def test_a_changed_host_gives_no_completion_even_if_it_is_described_again(faulty: Faulty) -> None:
     """Another sample's call may wait for its next try while the host is described again."""
     adapter = describe_adapter(faulty)
     adapter.complete(request("one"))
@@ -86,7 +86,7 @@ def test_a_changed_host_gives_no_reply_even_if_it_is_described_again(faulty: Fau
     ],
     ids=["odd", "busy", "broken off"],
 )
-def test_a_reply_is_refused_if_the_host_does_not_say_what_it_serves(
+def test_a_completion_is_refused_if_the_host_does_not_say_what_it_serves(
     faulty: Faulty, path: str, answer: bytes, failure: Failure
 ) -> None:
     adapter = describe_adapter(faulty)

@@ -8,7 +8,7 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
-from tests.backends.conftest import Faulty, completion, json_response
+from tests.backends.conftest import Faulty, chat_body, json_response
 
 CHAT = "/v1/chat/completions"
 
@@ -18,8 +18,8 @@ def test_a_call_waits_while_a_server_restarts(faulty: Faulty, tmp_path: Path, st
     """llama-server responds with 503 while it loads its model, and a proxy with 502 while its server is down."""
     loading = {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}
     adapter = OpenAI(host=faulty.host, model="m", dialect="vllm", load={"num_ctx": 512}, check_wait=0.01)
-    faulty.respond(json_response(completion("one")), path=CHAT)
-    pool = Pool([Host(Cache(adapter, tmp_path / "replies.sqlite"), 1, faulty.host)], wait=0.01, attempts=2)
+    faulty.respond(json_response(chat_body("one")), path=CHAT)
+    pool = Pool([Host(Cache(adapter, tmp_path / "completions.sqlite"), 1, faulty.host)], wait=0.01, attempts=2)
     pool.describe()
     for path in (CHAT, CHAT, "/version", "/version"):
         faulty.respond_once(json_response(loading if status == 503 else "Bad Gateway", f"{status} Error"), path=path)

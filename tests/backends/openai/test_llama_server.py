@@ -66,17 +66,17 @@ def test_the_description_of_a_server(backend: OpenAI, blind: str) -> None:
     assert engine.version
     assert backend.describe() == engine
     assert (other.vision, other.context_length) == (False, 512)
-    assert other.key() != engine.key(), "a reply ends where the context does"
+    assert other.key() != engine.key(), "a completion ends where the context does"
 
 
-def test_it_replies_like_the_embedded_backend(backend: OpenAI, model: Path) -> None:
-    """The same model, samplers and template: the same reply, to the token and its log-probability."""
+def test_it_completes_like_the_embedded_backend(backend: OpenAI, model: Path) -> None:
+    """The same model, samplers and template: the same completion, to the token and its log-probability."""
     embedded = Embedded(str(model), load={"num_ctx": 1024, "threads": 1})
     request = ask(STORY, 16)
     here, there = embedded.complete(request), backend.complete(request)
     embedded.close()
     assert (there.text, there.finish) == (here.text, here.finish)
-    probabilities = [[entry.logprob for entry in reply.logprobs] for reply in (here, there)]
+    probabilities = [[entry.logprob for entry in completion.logprobs] for completion in (here, there)]
     assert probabilities[1] == pytest.approx(probabilities[0], abs=0.02)
     assert (there.prompt_tokens, there.response_tokens) == (here.prompt_tokens, here.response_tokens)
 

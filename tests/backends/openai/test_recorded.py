@@ -9,8 +9,8 @@ import pytest
 
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Request, Sampling, build_likelihood_request
-from mmerg.errors import CallError, Failure, ReplyError
-from tests.backends.conftest import Faulty, completion, json_response
+from mmerg.errors import CallError, CompletionError, Failure
+from tests.backends.conftest import Faulty, chat_body, json_response
 
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
 DESCRIPTIONS: dict[str, dict[str, Any]] = {dialect: recorded["descriptions"] for dialect, recorded in RECORDED.items()}
@@ -21,7 +21,7 @@ HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8), logprobs=T
 def build_backend(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
     for path, answer in DESCRIPTIONS[dialect].items():
         server.respond(json_response(answer), path=path)
-    server.respond(json_response(completion("Hi")), path=CHAT)
+    server.respond(json_response(chat_body("Hi")), path=CHAT)
     return OpenAI(host=server.host, model=model, dialect=dialect, load={"num_ctx": 2048}, check_wait=0.01)
 
 
@@ -38,8 +38,8 @@ def test_descriptions_are_read(faulty: Faulty, dialect: str, version: str, visio
 @pytest.mark.parametrize(("seven_more", "vision"), [(True, True), (False, False)])
 def test_vision_is_tried_once_if_it_is_not_described(faulty: Faulty, seven_more: bool, vision: bool) -> None:
     backend = build_backend(faulty, "vllm")
-    faulty.respond_once(json_response(completion("a")), path=CHAT)
-    faulty.respond_once(json_response(completion("a") | {"usage": {"prompt_tokens": 7 + 7 * seven_more}}), path=CHAT)
+    faulty.respond_once(json_response(chat_body("a")), path=CHAT)
+    faulty.respond_once(json_response(chat_body("a") | {"usage": {"prompt_tokens": 7 + 7 * seven_more}}), path=CHAT)
     assert [backend.describe().vision, backend.describe().vision] == [vision] * 2
     assert len(faulty.bodies(CHAT)) == 2
 
@@ -58,7 +58,7 @@ def change_description(server: Faulty, dialect: str, was: str, now: str) -> None
         ("sglang", "/models/m", "/scratch/m"),
     ],
 )
-def test_changes_without_effect_on_replies_keep_the_engine(faulty: Faulty, dialect: str, was: str, now: str) -> None:
+def test_changes_that_affect_no_completion_keep_the_engine(faulty: Faulty, dialect: str, was: str, now: str) -> None:
     backend = build_backend(faulty, dialect)
     before = backend.describe()
     change_description(faulty, dialect, was, now)
@@ -74,7 +74,7 @@ def test_changes_without_effect_on_replies_keep_the_engine(faulty: Faulty, diale
         ("sglang", '"default"', '"step-200"'),
     ],
 )
-def test_a_host_that_has_changed_gives_no_reply(faulty: Faulty, dialect: str, was: str, now: str) -> None:
+def test_a_host_that_has_changed_gives_no_completion(faulty: Faulty, dialect: str, was: str, now: str) -> None:
     backend = build_backend(faulty, dialect)
     backend.describe()
     change_description(faulty, dialect, was, now)
@@ -83,24 +83,24 @@ def test_a_host_that_has_changed_gives_no_reply(faulty: Faulty, dialect: str, wa
     assert caught.value.failure is Failure.MODEL_NOT_FOUND
 
 
-def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
+def test_a_recorded_completion_is_read(faulty: Faulty) -> None:
     backend = build_backend(faulty, "vllm")
-    faulty.respond(json_response(RECORDED["vllm"]["reply"]), path=CHAT)
-    reply, several = backend.complete(HELLO), backend.complete(replace(HELLO, alternatives=2))
-    assert (reply.text, reply.finish, reply.thinking) == ("Hello!", Finish.LENGTH, "")
-    assert (reply.prompt_tokens, reply.reused_tokens, reply.response_tokens) == (311, 256, 2)
-    assert [(token.token, token.logprob) for token in reply.logprobs] == [
+    faulty.respond(json_response(RECORDED["vllm"]["completion"]), path=CHAT)
+    completion, several = backend.complete(HELLO), backend.complete(replace(HELLO, alternatives=2))
+    assert (completion.text, completion.finish, completion.thinking) == ("Hello!", Finish.LENGTH, "")
+    assert (completion.prompt_tokens, completion.reused_tokens, completion.response_tokens) == (311, 256, 2)
+    assert [(token.token, token.logprob) for token in completion.logprobs] == [
         ("Hello", -2.065242052078247),
         ("!", -1.1724669933319092),
     ]
-    assert [len(token.top_logprobs) for token in (*reply.logprobs, *several.logprobs)] == [0, 0, 2, 2]
+    assert [len(token.top_logprobs) for token in (*completion.logprobs, *several.logprobs)] == [0, 0, 2, 2]
 
 
 # Responses for prompts by vLLM and SGLang, from vllm/entrypoints/openai/chat_completion and docs/basic_usage.
 PROMPT = [("Hello", None), ("<|im_start|>", -9.0), ("Hi", -2.5), (" there", -0.5)]
 OF_PROMPT: dict[str, dict[str, dict[str, Any]]] = {
     "vllm": {
-        CHAT: completion("!")
+        CHAT: chat_body("!")
         | {
             "prompt_logprobs": [
                 lp
@@ -127,16 +127,16 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
     backend = build_backend(faulty, dialect)
     for path, answer in OF_PROMPT[dialect].items():
         faulty.respond(json_response(answer), path=path)
-    reply = backend.complete(build_likelihood_request(HELLO.messages, "Hi there"))
-    assert (reply.text, [(token.token, token.logprob) for token in reply.logprobs]) == (
+    completion = backend.complete(build_likelihood_request(HELLO.messages, "Hi there"))
+    assert (completion.text, [(token.token, token.logprob) for token in completion.logprobs]) == (
         "Hi there",
         [("Hi", -2.5), (" there", -0.5)],
     )
-    assert reply.prompt_tokens == 7
+    assert completion.prompt_tokens == 7
     bodies = [body for path in OF_PROMPT[dialect] for body in faulty.bodies(path)]
     assert bodies[0]["messages"][-1] == {"role": "assistant", "content": "Hi there"}
     assert bodies[0]["continue_final_message"] is True
-    with pytest.raises(ReplyError, match="no log-probabilities of the end of the prompt"):
+    with pytest.raises(CompletionError, match="no log-probabilities of the end of the prompt"):
         backend.complete(build_likelihood_request(HELLO.messages, "Hello there"))
 
 
@@ -147,9 +147,9 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
 def test_thinking_is_read(faulty: Faulty, name: str) -> None:
     backend = build_backend(faulty, "vllm")
-    faulty.respond(json_response(completion("Hi", **{name: "hm"})), path=CHAT)
-    reply = backend.complete(HELLO)
-    assert (reply.text, reply.thinking) == ("Hi", "hm")
+    faulty.respond(json_response(chat_body("Hi", **{name: "hm"})), path=CHAT)
+    completion = backend.complete(HELLO)
+    assert (completion.text, completion.thinking) == ("Hi", "hm")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_thinking_is_read(faulty: Faulty, name: str) -> None:
 def test_cached_tokens_are_read(faulty: Faulty, details: object, reused: int | None) -> None:
     backend = build_backend(faulty, "vllm")
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
-    faulty.respond(json_response(completion("Hi") | {"usage": usage}), path=CHAT)
+    faulty.respond(json_response(chat_body("Hi") | {"usage": usage}), path=CHAT)
     assert backend.complete(HELLO).reused_tokens == reused
 
 
@@ -168,6 +168,6 @@ def test_cached_tokens_are_read(faulty: Faulty, details: object, reused: int | N
 )
 def test_reasons_to_finish_are_read(faulty: Faulty, reason: str | None, finish: Finish) -> None:
     backend = build_backend(faulty, "sglang")
-    faulty.respond(json_response(completion(None, reason)), path=CHAT)  # type: ignore[arg-type]
-    reply = backend.complete(HELLO)
-    assert (reply.text, reply.finish) == ("", finish)
+    faulty.respond(json_response(chat_body(None, reason)), path=CHAT)  # type: ignore[arg-type]
+    completion = backend.complete(HELLO)
+    assert (completion.text, completion.finish) == ("", finish)

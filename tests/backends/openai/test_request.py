@@ -13,7 +13,7 @@ from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.openai import OpenAI, read_token
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.conftest import Faulty, completion, json_response
+from tests.backends.conftest import Faulty, chat_body, json_response
 
 CHAT = "/v1/chat/completions"
 SAMPLING = Sampling(
@@ -45,7 +45,7 @@ NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 
 
 def asking(server: Faulty, dialect: str = "vllm", **more: Any) -> OpenAI:
-    server.respond(json_response(completion("Hi")), path=CHAT)
+    server.respond(json_response(chat_body("Hi")), path=CHAT)
     return OpenAI(**{"host": server.host, "model": "m", "dialect": dialect, "load": {"num_ctx": 512}} | more)
 
 
@@ -92,8 +92,8 @@ def test_a_schema_and_log_probabilities(faulty: Faulty, dialect: str) -> None:
 
 def test_images_are_urls_of_data_before_the_text(faulty: Faulty) -> None:
     backend = asking(faulty)
-    faulty.respond_once(json_response(completion("")), path=CHAT)
-    faulty.respond_once(json_response(completion("") | {"usage": {"prompt_tokens": 90}}), path=CHAT)  # it has vision
+    faulty.respond_once(json_response(chat_body("")), path=CHAT)
+    faulty.respond_once(json_response(chat_body("") | {"usage": {"prompt_tokens": 90}}), path=CHAT)  # it has vision
     backend.complete(Request((Message("user", "look", (Image("0" * 64, PNG),)),), Sampling(num_predict=8)))
     url = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
     assert faulty.bodies(CHAT)[-1]["messages"] == [

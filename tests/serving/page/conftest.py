@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from mmerg.backends.dry import Dry
-from mmerg.backends.protocol import Backend, Reply, Request
+from mmerg.backends.protocol import Backend, Completion, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.folder import demo_root
 from tests.browser import chromium
@@ -31,7 +31,7 @@ class Site:
     overrides: tuple[str, ...] = ()
     model: Backend = field(default_factory=Dry)
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request) -> Completion:
         return self.model.complete(request)
 
 

@@ -36,7 +36,7 @@ OUTPUTS: Mapping[str, Mapping[str, object]] = {
 
 class Agents:
     """MERG's agents, and that of one_pass. In the first pass they forecast joy, which the audit blames. In the next
-    pass they forecast sadness, and all checks pass. instead: other replies, by stage."""
+    pass they forecast sadness, and all checks pass. instead: other completions, by stage."""
 
     def __init__(self, **instead: ScriptItem) -> None:
         self.instead = instead

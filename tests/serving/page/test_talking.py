@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from mmerg.backends.dry import Dry
-from mmerg.backends.protocol import Reply, Request
+from mmerg.backends.protocol import Completion, Request
 from mmerg.backends.streaming import current_listener
 from mmerg.errors import CallError, Failure
 from mmerg.runs.folder import read_results
@@ -299,11 +299,11 @@ def test_a_reply_appears_while_it_is_written_and_its_markdown_is_rendered(
     page: Page, site: Site, agents: Agents
 ) -> None:
     class Writing(Dry):
-        def complete(self, request: Request) -> Reply:
-            reply, hear = agents.backend.complete(request), current_listener()
-            for piece in ("", reply.text[:-5], reply.text[-5:]):
+        def complete(self, request: Request) -> Completion:
+            completion, hear = agents.backend.complete(request), current_listener()
+            for piece in ("", completion.text[:-5], completion.text[-5:]):
                 hear(piece)
-            return reply
+            return completion
 
     site.model = Writing()
     agents.instead["answer"] = json.dumps({"emotion": "joy", "response": "That is **good**, `truly`.\n\n- <b>x</b>"})
