@@ -87,7 +87,7 @@ def complete_with_stops(complete: Callable[[Request], Completion], request: Requ
     if may_think:
         return complete(without_stops)
     completion = complete(request)
-    only_thoughts = (completion.thinking or completion.taken) and not completion.text.strip()
+    only_thoughts = (completion.thinking or completion.removed) and not completion.text.strip()
     if only_thoughts and completion.finish is Finish.STOP and request.sampling.stop:
         return complete(without_stops)
     return completion

@@ -164,7 +164,7 @@ class Completion(BaseModel):
         response_tokens: tokens that the model wrote, including its thoughts.
         prompt_seconds: how long the server evaluated the prompt.
         seconds: how long the whole call took, by the client's clock.
-        taken: what was removed: "thinking" if thoughts were moved, "log-probabilities" if all of them were dropped.
+        removed: "thinking" if thoughts were moved, "log-probabilities" if all of them were dropped.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -180,7 +180,7 @@ class Completion(BaseModel):
     seconds: Seconds = 0.0
     host: str = ""
     cached: bool = False
-    taken: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    removed: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
 
     @model_validator(mode="before")
     @classmethod
@@ -191,18 +191,18 @@ class Completion(BaseModel):
         thoughts, words = separate_thoughts(text)
         if words == text and not data.get("thinking"):
             return data
-        taken = set(data.get("taken", ()))
+        removed = set(data.get("removed", ()))
         if words != text:
-            taken.add("thinking")
+            removed.add("thinking")
         logprobs = data.get("logprobs", ())
         if logprobs:
             tokens = [entry["token"] if isinstance(entry, Mapping) else entry.token for entry in logprobs]
             first = find_first_token(tokens, words)
             logprobs = () if first is None else logprobs[first:]
             if not logprobs:
-                taken.add("log-probabilities")
+                removed.add("log-probabilities")
         thinking = "\n\n".join(filter(None, (data.get("thinking"), thoughts)))
-        return {**data, "text": words, "thinking": thinking, "logprobs": logprobs, "taken": tuple(sorted(taken))}
+        return {**data, "text": words, "thinking": thinking, "logprobs": logprobs, "removed": tuple(sorted(removed))}
 
 
 class Engine(BaseModel):

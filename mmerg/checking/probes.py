@@ -67,7 +67,7 @@ def check_completion(backend: Backend) -> Finding:
 
 def _describe_thoughts_fault(completion: Completion) -> str:
     """Describe what is wrong with the thoughts in a completion, and the remedy; "" if nothing is wrong."""
-    if "thinking" in completion.taken:
+    if "thinking" in completion.removed:
         what = "the server does not separate thoughts, so mmerg has to find them in the text"
         return f"{what}; use the model's instruct tag, or start the server with its reasoning parser: docs/servers.md"
     if completion.thinking and not completion.text.strip():
@@ -104,7 +104,7 @@ def check_schema(backend: Backend) -> Finding:
 def check_logprobs(backend: Backend) -> Finding:
     """Check that free text has log-probabilities, which perplexity needs."""
     completion = backend.complete(build_request(HELLO, num_predict=ENOUGH))
-    if "log-probabilities" in completion.taken:
+    if "log-probabilities" in completion.removed:
         what = "it is not clear which tokens are thoughts: self_ppl cannot be computed"
         return "failed", f"{what}; {_describe_thoughts_fault(completion)}"
     if not completion.logprobs:

@@ -106,7 +106,7 @@ class Asker:
                 messages = (*request.messages, Message("assistant", completion.text.strip() or "(blank)"), complaint)
             else:
                 if removed := (*cut, *cleaned):
-                    self.emit(events.Cleaned(**attempt_place, taken=removed))
+                    self.emit(events.Cleaned(**attempt_place, removed=removed))
                 if candidate:
                     candidate.completions[stage.gives] = completion, written
                 return output
@@ -186,7 +186,7 @@ def _read_output(
     """Parses a completion, and returns the output and what was removed. Raises CompletionError if the completion is
     blank, violates the schema, or ends neither by itself nor at a stop text."""
     limit, text = completion.response_tokens, completion.text.strip()
-    if not text and (completion.thinking or completion.taken) and completion.finish is not Finish.ABORT:
+    if not text and (completion.thinking or completion.removed) and completion.finish is not Finish.ABORT:
         used = f"the model used all {limit} tokens for thinking and gave no answer"
         what = used if completion.finish is Finish.LENGTH else "the reply has thoughts only, no answer"
         raise CompletionError(Failure.THINKING_EXHAUSTED, what)
@@ -194,7 +194,7 @@ def _read_output(
     if ends:  # the server ignored the stop texts, or did not get them
         if not (text := text[: min(ends)].strip()):
             raise CompletionError(Failure.EMPTY, "the answer was blank before its stop text")
-        return text, completion.taken
+        return text, completion.removed
     if completion.finish is Finish.LENGTH:
         raise CompletionError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens")
     if completion.finish is Finish.ABORT:
@@ -203,8 +203,8 @@ def _read_output(
         raise CompletionError(Failure.EMPTY, "the answer was blank")
     if stage.output:
         output, cut = parse_output(stage.output, bounds, completion.text)
-        return output, (*completion.taken, *cut)
-    return text, completion.taken
+        return output, (*completion.removed, *cut)
+    return text, completion.removed
 
 
 def _check_findings(system: System, stage: Stage, output: Output) -> None:

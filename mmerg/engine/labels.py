@@ -61,7 +61,7 @@ def require_logprobs(completion: Completion, needed_by: str) -> None:
     """Raises ConfigError if a completion has no log-probabilities, or consists of thoughts alone."""
     if completion.logprobs:
         return
-    if completion.thinking or completion.taken:
+    if completion.thinking or completion.removed:
         what = f"the model thinks before it answers, and {needed_by} needs the first token of its answer"
         raise ConfigError(what, where=completion.host, hint="set backbone.think=false, or use the model's instruct tag")
     what = f"the server gives no log-probabilities, which {needed_by} needs"

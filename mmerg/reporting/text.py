@@ -68,7 +68,7 @@ def _format_call(call: Call, prompts: bool) -> Document:
             "completion": completion.text,
             "finish": str(completion.finish),
         }
-    return _drop_empty(document | {"refused": _dump(call.refused), "cleaned": call.cleaned and call.cleaned.taken})
+    return _drop_empty(document | {"refused": _dump(call.refused), "cleaned": call.cleaned and call.cleaned.removed})
 
 
 def _dump(record: BaseModel | None) -> Document:

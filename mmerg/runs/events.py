@@ -106,7 +106,7 @@ class Cleaned(_OfStage):
 
     kind: Literal["cleaned"] = "cleaned"
     attempt: int
-    taken: tuple[str, ...]
+    removed: tuple[str, ...]
 
 
 class Excluded(Record):

@@ -31,7 +31,7 @@ def collect_facts(
     failed. places: by name ("response", "emotion"), an output's symbol ("R") or field ("o.reply")."""
     exemplars = {(event.symbol, str(item["id"])) for event in trace.supplied for item in event.content if "id" in item}
     excluded = {(entry.guard, event.symbol, entry.id) for event in trace.supplied for entry in event.excluded}
-    cleaned = Counter(kind for call in trace.calls if call.cleaned for kind in call.cleaned.taken)
+    cleaned = Counter(kind for call in trace.calls if call.cleaned for kind in call.cleaned.removed)
     fields: dict[str, object] = {
         "repeated_passes": len(trace.repeated),
         "cleaned": dict(sorted(cleaned.items())),

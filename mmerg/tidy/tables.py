@@ -107,7 +107,7 @@ def _calls(ref: RunRef) -> Iterator[Row]:
                 **event.model_dump(exclude=set(NOT_OF_CALLS)),
                 "sample": sample,
                 "sampling": _json(event.sampling),
-                **completion.model_dump(exclude={"logprobs", "taken"}),
+                **completion.model_dump(exclude={"logprobs", "removed"}),
                 "images": sum(len(message.images) for message in event.messages),
                 "refused": call.refused and str(call.refused.failure),
                 "complaint": call.refused and call.refused.complaint,
@@ -178,7 +178,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     ),
     "calls": (
         *list_columns(events.Called, *NOT_OF_CALLS),
-        *list_columns(Completion, "logprobs", "taken"),
+        *list_columns(Completion, "logprobs", "removed"),
         *("images", "refused", "complaint", "logprob", "logprob_tokens"),
     ),
     "scores": (*JUDGE, "metric", *list_columns(Score, "name", "interval"), "low", "high"),

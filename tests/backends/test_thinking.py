@@ -97,7 +97,7 @@ def logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:
 
 
 @pytest.mark.parametrize(
-    ("text", "thinking", "tokens", "kept", "taken"),
+    ("text", "thinking", "tokens", "kept", "removed"),
     [
         (
             "<think>Hi.</think>\nHi.",
@@ -116,11 +116,11 @@ def logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:
     ],
 )
 def test_log_probabilities_of_thoughts_are_dropped(
-    text: str, thinking: str, tokens: tuple[str, ...], kept: tuple[str, ...], taken: tuple[str, ...]
+    text: str, thinking: str, tokens: tuple[str, ...], kept: tuple[str, ...], removed: tuple[str, ...]
 ) -> None:
     completion = Completion(text=text, finish=Finish.STOP, thinking=thinking, logprobs=logprobs(*tokens))
     assert tuple(token.token for token in completion.logprobs) == kept
-    assert completion.taken == taken
+    assert completion.removed == removed
     assert Completion.model_validate(completion.model_dump(mode="json")) == completion
 
 
@@ -144,7 +144,7 @@ def test_thoughts_in_the_text_are_separated(
     faulty: Faulty, backend: Callable[[Faulty, str], Ollama | OpenAI], before: str
 ) -> None:
     completion = backend(faulty, before + WORDS).complete(asking())
-    assert (completion.text, completion.taken) == (WORDS, ("thinking",))
+    assert (completion.text, completion.removed) == (WORDS, ("thinking",))
 
 
 def shown(server: Faulty, template: str = "", *capabilities: str) -> None:

@@ -135,7 +135,7 @@ def test_a_text_ends_at_its_stop_text_if_the_server_ignores_it() -> None:
 
 
 def cleanings(log: list[events.Event]) -> list[tuple[str, int, tuple[str, ...]]]:
-    return [(event.stage, event.attempt, event.taken) for event in log if isinstance(event, events.Cleaned)]
+    return [(event.stage, event.attempt, event.removed) for event in log if isinstance(event, events.Cleaned)]
 
 
 def test_names_quotation_marks_and_directions_are_removed_and_reported() -> None:

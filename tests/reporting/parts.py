@@ -217,7 +217,7 @@ def _stage(spec: SampleSpec, t: int, stage: str) -> list[events.Event]:
         trace += [called(spec, stage, t, "{"), refused(spec, stage, t, Failure.SCHEMA_INVALID)]
     trace.append(called(spec, stage, t, str(output), attempt))
     if spec.cleaned and stage == "sgrg":
-        trace.append(events.Cleaned(sample=spec.id, at=AT, t=t, stage=stage, attempt=attempt, taken=spec.cleaned))
+        trace.append(events.Cleaned(sample=spec.id, at=AT, t=t, stage=stage, attempt=attempt, removed=spec.cleaned))
     return [*trace, events.Produced(sample=spec.id, at=AT, t=t, stage=stage, symbol=STAGES[stage], output=output)]
 
 

@@ -44,7 +44,7 @@ ALL: list[events.Event] = [
         completion=COMPLETION,
     ),
     events.Refused(sample="a", t=0, stage="mpa", attempt=0, failure=Failure.TRUNCATED, complaint="long"),
-    events.Cleaned(sample="a", t=0, stage="sgrg", attempt=1, taken=("name", "the end of a long 'reason'")),
+    events.Cleaned(sample="a", t=0, stage="sgrg", attempt=1, removed=("name", "the end of a long 'reason'")),
     events.Supplied(sample="a", t=0, stage="sgrg", symbol="M", content=({"reply": "r"},)),
     events.Produced.from_output("a", 0, "mpa", "E", outputs()["mpa"]),
     events.Produced.from_output("a", 0, "sgrg", "R", "hello"),

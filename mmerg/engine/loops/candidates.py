@@ -48,7 +48,7 @@ def _mean_logprob(path: str, candidate: Candidate) -> float:
     log-probabilities do not match the text, and ConfigError if the backend gives none."""
     symbol, _, field = path.partition(".")
     completion, written = candidate.completions[symbol]
-    if not completion.logprobs and "log-probabilities" not in completion.taken:
+    if not completion.logprobs and "log-probabilities" not in completion.removed:
         what = "the backend gives no log-probabilities, which loop=candidates needs to find the likeliest reply"
         hint = "update the server (see mmerg doctor), or use another system"
         raise ConfigError(what, where=completion.host, hint=hint)
