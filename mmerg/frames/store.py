@@ -1,7 +1,7 @@
 """A store of keyframes: JPEG bytes by their hash, and the list of frames of each clip.
 
 folder/jpeg/<sha256>.jpg    the bytes of a frame
-folder/taken/<key>.json     the frames of a clip, with the clip and settings that determine them
+folder/clips/<key>.json     the frames of a clip, with the clip and settings that determine them
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ class FrameStore:
         return self.folder / "jpeg" / f"{digest}.jpg"
 
     def _index(self, taken_from: str) -> Path:
-        return self.folder / "taken" / f"{sha256(taken_from.encode()).hexdigest()}.json"
+        return self.folder / "clips" / f"{sha256(taken_from.encode()).hexdigest()}.json"
 
 
 @dataclass

@@ -55,7 +55,7 @@ def test_another_span_crop_or_setting_gives_other_frames(clip30_avi: Path, store
     ]
     for variant, settings in variants:
         extract_frames(variant, store, settings)
-    assert len(list((store.folder / "taken").iterdir())) == len(variants)
+    assert len(list((store.folder / "clips").iterdir())) == len(variants)
 
 
 @pytest.mark.parametrize("damage", [b"\xff\xd8 not what its name says", None])
@@ -79,7 +79,7 @@ def test_a_damaged_or_missing_jpeg_is_extracted_again(
 @pytest.mark.parametrize("damage", [b"{", b'{"taken_from": "another clip", "frames": []}'])
 def test_a_damaged_index_is_ignored(clip30_avi: Path, store: FrameStore, damage: bytes) -> None:
     first = extract_frames(Clip(clip30_avi), store)
-    (entry,) = (store.folder / "taken").iterdir()
+    (entry,) = (store.folder / "clips").iterdir()
     whole = entry.read_bytes()
     entry.write_bytes(damage)
     assert extract_frames(Clip(clip30_avi), store) == first
