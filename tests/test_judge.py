@@ -56,9 +56,10 @@ class Judged:
             system="SECRET-system",
         )
         self.b = build_run(
-            folder / "runs" / "SECRET-b", [result(id, f"So what, {id[1]}?", "joy", **hidden) for id in samples]
+            folder / "runs" / "SECRET-b",
+            [result(id, f"So what, {id[1]}?", "joy", **hidden) for id in samples],
+            config={"auditor": "auditor.json"},
         )
-
         self.settings = (f"backend.hosts=[{url}]", f"runs={folder}/runs", "backbone=qwen2.5vl-7b")
 
     def __call__(self, *more: str | Path) -> subprocess.CompletedProcess[str]:
@@ -110,7 +111,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith(f"judging: {judged.judging()}")
         assert "1 samples failed in a run" in done.stdout
-        assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
+        compared = judged(judged.a, judged.b, "judge=pairwise")
+        assert compared.returncode == 0
+        assert "inputs differ: SECRET-system: the dialogue; merg: the dialogue, a calibration" in compared.stdout
         assert server.calls == (3 + 10) * SAMPLES
         yield judged
 

@@ -88,12 +88,17 @@ def test_wrong_arguments_are_refused_before_any_run_is_scored(
 
 def test_a_table_for_a_paper_has_a_row_per_setting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [scored(tmp_path, "full", 9), scored(tmp_path, "bare", 6, iterations=0)]
+    edit_run(runs[1], lambda manifest: manifest["settings"].update(auditor="auditor.json"))
     options = ("--columns", "acc,dist1", "--names", "Full, Bare")
     assert main([*runs, *options, "--format", "latex", *QUICK]) == 0
     text = capsys.readouterr().out
     assert r" & acc $\uparrow$ & dist1 $\uparrow$ \\" in text
     assert re.search(r"^Full & \\textbf{75.00} & \\textbf{", text, re.MULTILINE)
     assert re.search(r"^Bare & 50.00 & ", text, re.MULTILINE)
+    unequal = "inputs differ: full: the dialogue; bare: the dialogue, a calibration on labels of another split"
+    assert unequal in text
+    assert main([*runs, *QUICK]) == 0
+    assert capsys.readouterr().out.startswith(unequal)
 
 
 def test_runs_that_differ_in_the_seed_are_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

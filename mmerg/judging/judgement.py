@@ -77,7 +77,7 @@ class Judgement(_JudgingRecord):
 class Match(_JudgingRecord):
     """The comparison of run A with run B. replies: the digests of their replies. self_judged: the runs whose replies
     the judge wrote. aspects, overall: the scores by aspect and over all (see `score_preferences`). signs: the sign
-    tests by aspect."""
+    tests by aspect. unequal: the inputs of the runs, if they differ."""
 
     runs: tuple[str, str]
     replies: tuple[str, str]
@@ -85,6 +85,7 @@ class Match(_JudgingRecord):
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
     signs: dict[str, SignTest]
+    unequal: str = ""
 
 
 def digest_replies(results: Iterable[Result]) -> str:

@@ -23,6 +23,7 @@ from mmerg.judging.metrics import run_sign_tests, score_preferences, score_ratin
 from mmerg.judging.tables import tabulate_match, tabulate_ratings
 from mmerg.runs.folder import Folder
 from mmerg.runs.identity import CONFIG, ENGINE, combine_digests, digest_settings, serialize_engine
+from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.runs.manifest import JudgedRun, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
@@ -196,6 +197,9 @@ class Judging:
             "aspects": {aspect: score_preferences(judged, [aspect], signature) for aspect in aspects},
             "overall": score_preferences(judged, aspects, signature),
             "signs": run_sign_tests(judged, aspects),
+            "unequal": describe_unequal_inputs(
+                judging_set.runs, [list_inputs(run.manifest, run.results) for run in judging_set.runs]
+            ),
         }
         return Match.model_validate(fields)
 

@@ -36,6 +36,8 @@ def tabulate_ratings(judgement: Judgement) -> Iterator[RenderableType]:
 
 def tabulate_match(match: Match) -> Iterator[RenderableType]:
     """Yields the scores of run A against run B."""
+    if match.unequal:
+        yield escape(match.unequal)
     yield escape(f"A {match.runs[0]}\nB {match.runs[1]}\n{match.corpus}")
     yield escape(_describe_counts(match))
     rows = {**match.aspects, "all": match.overall}

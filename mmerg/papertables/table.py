@@ -15,7 +15,7 @@ from mmerg.errors import group_by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.table_run import TableRun
 from mmerg.runs.config_diff import label_runs
-from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
+from mmerg.runs.inputs import describe_unequal_inputs
 from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, average_over_seeds, group_by_setting
@@ -76,7 +76,8 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
             name = f"· mean of runs {', '.join(str(index + 1) for index in seeds)}"
             scores = {column: mean for column, mean in means.items() if mean}
             rows.append(TableRow(name, "seeds", scores, note=_note_self_judged(paper, runs[seeds[0]])))
-    return RunTable(paper, tuple(rows), tuple(_list_notes(paper, runs, rows)), describe_unequal_inputs(runs))
+    unequal = describe_unequal_inputs(runs, [run.scores.inputs for run in runs])
+    return RunTable(paper, tuple(rows), tuple(_list_notes(paper, runs, rows)), unequal)
 
 
 def _make_paper_row(paper: PaperTable, row: Published) -> TableRow:
@@ -102,7 +103,7 @@ def _list_notes(paper: PaperTable, runs: Sequence[TableRun], rows: Sequence[Tabl
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
     labels = [f" ({label})" for label in label_runs(runs)] if len(runs) > 1 else [""] * len(runs)
     for number, (run, label) in enumerate(zip(runs, labels, strict=True), start=1):
-        inputs = ", ".join(list_inputs(run.manifest)) or "unknown inputs"
+        inputs = ", ".join(run.scores.inputs) or "unknown inputs"
         yield f"run {number} is {run.name}{label}: {_describe_run(paper, run)}; it sees {inputs}"
     yield from (
         f"{names}: {note}" for note, names in group_by_reason((row.note, row.name) for row in rows).items() if note

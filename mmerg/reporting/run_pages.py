@@ -63,6 +63,7 @@ class RunPages(RunData):
             reason.replace(str(path), self.name) for reason in (self.unscored, self.unplanted, unjudged, unrated)
         )
         results = self.results.values()
+        self.inputs = list_inputs(self.manifest, results)
         self.outcomes = Counter(map(classify_outcome, results))
         self.ended = Counter(result.ended for result in results if result.ended).most_common()
         self.summary = Summary(results, rows=0)
@@ -110,7 +111,6 @@ class RunPages(RunData):
             "audited": count_audits(blame),
             "agents": list_blamed_agents(blame),
             "outcomes": list_outcomes(self.outcomes),
-            "inputs": ", ".join(list_inputs(self.manifest)) or "–",
             "memory": "; ".join(map(describe_memory, self.manifest.memories.values())),
             "describe_without_logprobs": describe_without_logprobs,
             "plots": self._write_plots(folder, prefix),

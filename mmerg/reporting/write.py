@@ -14,7 +14,7 @@ from mmerg.reporting.render import render
 from mmerg.reporting.run_pages import RunPages
 from mmerg.runs.comparison import CHANGES, compare_samples
 from mmerg.runs.config_diff import diff_configs, label_runs
-from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
+from mmerg.runs.inputs import describe_unequal_inputs
 from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.comparisons import DRAWS, compare_sides, format_p
 from mmerg.scoring.run_results import read_run
@@ -51,8 +51,7 @@ def _write_comparison(folder: ReportFolder, by_prefix: dict[str, RunPages]) -> N
         "outcomes": list_outcomes({name for run in runs for name in run.outcomes}),
         "rows": rows,
         "changes": {name: (meaning, sum(getattr(row, name) for row in rows)) for name, meaning in CHANGES.items()},
-        "list_inputs": list_inputs,
-        "unequal": describe_unequal_inputs(refs),
+        "unequal": describe_unequal_inputs(refs, [run.inputs for run in runs]),
         "settings": diff_configs([run.manifest for run in runs]),
         "names": list(dict.fromkeys(name for run in runs if run.scores for name in run.scores.overall)),
         "format_p": format_p,

@@ -1,34 +1,40 @@
-"""The inputs of a system's agents, other than each other's outputs, by the settings of its run. Systems with different
-inputs differ in more than their method."""
+"""The inputs of a system's agents, other than each other's outputs. Systems with different inputs differ in
+more than their method."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from mmerg.runs.identity import canonicalize
 from mmerg.runs.manifest import Manifest, RunRef
+from mmerg.runs.result import Result
 from mmerg.settings.kinds import Plain
 from mmerg.settings.tree import get_path
 
 FRAMES = {"own": "frames", "blank": "grey frames", "shuffled": "frames of another dialogue"}
+NEARLY_ALL = 0.95  # share of samples with frames; below it, inputs name the share
 SOURCES = {
-    "mmerg.sources.situation.Situation": "the situation",
+    "mmerg.sources.situation.Situation": "the situation (if any)",
     "mmerg.sources.sem.Sem": "the hints of a small empathetic model",
 }
 
 
-def list_inputs(manifest: Manifest) -> tuple[str, ...]:
-    """Lists the inputs; () for imported replies, whose inputs are unknown."""
-    return () if manifest.imported else tuple(_describe_inputs(manifest))
+def list_inputs(manifest: Manifest, results: Collection[Result]) -> tuple[str, ...]:
+    """Describes the inputs from the settings and, for frames, the results; () for imported replies, whose inputs are
+    unknown."""
+    return () if manifest.imported else tuple(_describe_inputs(manifest, results))
 
 
-def _describe_inputs(manifest: Manifest) -> Iterator[str]:
+def _describe_inputs(manifest: Manifest, results: Collection[Result]) -> Iterator[str]:
     settings = canonicalize(manifest.settings)
     agents = [*(get_path(settings, "system.stages") or {}).values(), get_path(settings, "system.auditor")]
     if any("D" in (get_path(agent, "sees") or ()) for agent in agents):
         yield "the dialogue"
-    if get_path(settings, "frames.seen_by") not in (None, "none"):
+    with_frames = [result.frames > 0 for result in results if result.ok]
+    share = sum(with_frames) / len(with_frames) if with_frames else 1.0
+    if share and get_path(settings, "frames.seen_by") not in (None, "none"):
         frames = FRAMES[get_path(settings, "frames.show") or "own"]
-        yield frames if manifest.engine.vision else f"measured descriptions of {frames}"
+        frames = frames if manifest.engine.vision else f"measured descriptions of {frames}"
+        yield frames if share >= NEARLY_ALL else f"{frames} in {share:.0%} of samples"
     memories: list[Plain] = []
     for symbol, source in settings["sources"].items():
         if "top_k" not in source:
@@ -38,16 +44,20 @@ def _describe_inputs(manifest: Manifest) -> Iterator[str]:
             memories.append(source)
     if count := sum(source["top_k"] for source in memories):
         keys = [str(get_path(memory, "key.text")) for memory in memories]
-        by_situation = " found by situation" if any("situation" in key for key in keys) else ""
-        yield f"{count} exemplar{'s' * (count > 1)}{by_situation}"
+        by_situation = " found by situation (if any)" if any("situation" in key for key in keys) else ""
+        at_most = "up to " if any(get_path(memory, "min_similarity") is not None for memory in memories) else ""
+        yield f"{at_most}{count} exemplar{'s' * (count > 1)}{by_situation}"
+    if settings.get("auditor"):
+        yield "a calibration on labels of another split"
 
 
-def describe_unequal_inputs(runs: Sequence[RunRef]) -> str:
-    """Lists the inputs of each system, or of each run if runs of a system differ; "" if all inputs are equal."""
-    inputs_of_runs = [(run, ", ".join(list_inputs(run.manifest)) or "unknown") for run in runs]
-    variants = Counter(system for system, _ in {(run.manifest.system, inputs) for run, inputs in inputs_of_runs})
+def describe_unequal_inputs(runs: Sequence[RunRef], inputs_of_runs: Sequence[Sequence[str]]) -> str:
+    """Lists the inputs of each system, or of each run if runs of a system differ; "" if all inputs are equal.
+    inputs_of_runs: from `list_inputs`."""
+    pairs = [(run, ", ".join(inputs) or "unknown") for run, inputs in zip(runs, inputs_of_runs, strict=True)]
+    variants = Counter(system for system, _ in {(run.manifest.system, inputs) for run, inputs in pairs})
     names: dict[str, dict[str, None]] = {}
-    for run, inputs in inputs_of_runs:
+    for run, inputs in pairs:
         system = run.manifest.system
         names.setdefault(inputs, {})[system if variants[system] == 1 else run.run] = None
     groups = "; ".join(f"{', '.join(group)}: {inputs}" for inputs, group in names.items())

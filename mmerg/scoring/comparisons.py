@@ -100,16 +100,17 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     draws. Raises RunError if runs cannot be compared or have no sample in common, and ConfigError for an invalid
     option.
     """
-    baseline = first[0]
-    for other in (*first[1:], *chain(*others)):
+    baseline, *rest = runs = [*first, *chain(*others)]
+    for other in rest:
         check_comparable(baseline, other)
+    inputs = [list_inputs(run.manifest, run.results) for run in runs]
     sides = [_match_seeds(first, other) for other in others]
     pairings = [_pair_sides(a, b) for a, b in sides]
     pairs = [_compare_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)]
     return ComparisonReport(
         protocol=baseline.manifest.protocol.description,
-        inputs={run.run: list_inputs(run.manifest) for run in (*first, *chain(*others))},
-        unequal=describe_unequal_inputs((*first, *chain(*others))),
+        inputs={run.run: listed for run, listed in zip(runs, inputs, strict=True)},
+        unequal=describe_unequal_inputs(runs, inputs),
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(_correct(pairs)),

@@ -7,6 +7,7 @@ from mmerg.console.tables import FORMATS, write_tables
 from mmerg.console.terminal import plural
 from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import label_runs
+from mmerg.runs.inputs import describe_unequal_inputs
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.run_results import read_run
 from mmerg.scoring.score_tables import ScoreRow, list_csv_rows, render, select_metrics, tabulate
@@ -42,6 +43,7 @@ def score(given: argparse.Namespace) -> int:
         )
     rows = [ScoreRow(name, [scores[index] for index in indices]) for name, indices in zip(names, settings, strict=True)]
     ordered = [refs[index] for indices in settings for index in indices]
-    parts = render(rows, metrics, label_runs(ordered), given.verbose)
-    write_tables(given.format, given.out, parts, [tabulate(rows, metrics)], list_csv_rows(rows, metrics))
+    unequal = describe_unequal_inputs(refs, [scored.inputs for scored in scores])
+    parts = render(rows, metrics, label_runs(ordered), given.verbose, unequal)
+    write_tables(given.format, given.out, parts, [tabulate(rows, metrics, unequal)], list_csv_rows(rows, metrics))
     return 0

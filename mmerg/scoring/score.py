@@ -80,6 +80,7 @@ class Scores(Record):
     corpus: str
     protocol: str
     engine: str
+    inputs: tuple[str, ...] = ()  # see `runs.inputs`
     n: int  # finished samples
     failed: int  # of the finished samples
     unaudited: int = 0  # with an audit that could not be read

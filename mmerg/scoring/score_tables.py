@@ -50,10 +50,16 @@ def select_metrics(runs: Sequence[Scores], columns: str) -> list[str]:
 
 
 def render(
-    rows: Sequence[ScoreRow], metrics: Sequence[str], labels: Sequence[str], verbose: bool = False
+    rows: Sequence[ScoreRow],
+    metrics: Sequence[str],
+    labels: Sequence[str],
+    verbose: bool = False,
+    unequal: str = "",
 ) -> Iterator[RenderableType]:
-    """Yields the numbered runs, a table of scores with means over seeds in the last columns, and the reasons for
-    missing scores. labels: of the runs, in the order of `rows`. verbose: also yield signatures."""
+    """Yields unequal inputs, the numbered runs, a table of scores with means over seeds in the last columns, and the
+    reasons for missing scores. labels: of the runs, in the order of `rows`. verbose: also yield signatures."""
+    if unequal:
+        yield escape(unequal)
     runs = [run for row in rows for run in row.runs]
     for number, run in enumerate(runs, start=1):
         yield escape(f"{number}: {run.run}: {run.engine}")
@@ -77,8 +83,9 @@ def render(
             yield from _list_signatures(runs, name)
 
 
-def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str]) -> Table:
-    """Makes a table with a row per setting and a column per metric. The best comparable scores are bold."""
+def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str], unequal: str = "") -> Table:
+    """Makes a table with a row per setting and a column per metric. The best comparable scores are bold. unequal: the
+    first note."""
     runs = [run for row in rows for run in row.runs]
     columns = [[row.score(name) for row in rows] for name in metrics]
     cells = [[_format_cell(score, "\n{}") for score in column] for column in columns]
@@ -87,7 +94,7 @@ def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str]) -> Table:
         for column_number, (name, column) in enumerate(zip(metrics, columns, strict=True), start=1)
         for row in _find_best(column, _get_scores(runs, name))
     }
-    notes: list[str] = []
+    notes = [unequal] if unequal else []
     if any(score.interval for name in metrics for score in _get_scores(runs, name)):
         notes.append("Below a score its 95 % interval.")
     notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mmerg.runs.inputs import list_inputs
 from mmerg.runs.memory_usage import read_memory_usage
 from mmerg.runs.result import Result
 from mmerg.scoring.emotions import build_confusion, class_metrics
@@ -42,6 +43,7 @@ def score_run(run: RunResults, options: Options = DEFAULTS) -> Scores:
         corpus=f"{manifest.corpus.name} {manifest.corpus.split}",
         protocol=manifest.protocol.description,
         engine=manifest.engine.description,
+        inputs=list_inputs(manifest, results),
         n=len(results),
         failed=sum(not result.ok for result in results),
         unaudited=sum(result.unaudited for result in results),

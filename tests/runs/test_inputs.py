@@ -1,5 +1,6 @@
 """The inputs of systems, and descriptions of unequal inputs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from mmerg.backends.protocol import Engine
 from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.runs.manifest import IMPORTED, Corpus, Manifest, ProtocolSection, RunRef
+from mmerg.runs.result import Result
 from tests.configs import parse_settings
 
 ENGINE = Engine(backend="ollama", version="1", model="m", digest="d", capabilities=("vision",))
@@ -24,6 +26,10 @@ def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) ->
     return RunRef(Path(name or system), manifest)
 
 
+def describe(runs: Sequence[RunRef]) -> str:
+    return describe_unequal_inputs(runs, [list_inputs(run.manifest, ()) for run in runs])
+
+
 @pytest.mark.parametrize(
     ("run", "inputs"),
     [
@@ -34,34 +40,39 @@ def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) ->
         (run("merg", "memory.top_k=3"), "the dialogue, frames, 3 exemplars"),
         (run("one_shot"), "the dialogue, frames, 1 exemplar"),
         (run("merg", "memory=none"), "the dialogue, frames"),
-        (run("trace"), "the dialogue, 2 exemplars found by situation"),
-        (run("trace_code"), "the dialogue, the situation, 2 exemplars found by situation"),
+        (run("trace"), "the dialogue, up to 2 exemplars found by situation (if any)"),
+        (run("trace_code"), "the dialogue, the situation (if any), up to 2 exemplars found by situation (if any)"),
         (run("hef", "sem=x"), "the dialogue, the hints of a small empathetic model"),
         (run("hef", "ablation=hef/without_sem"), "the dialogue"),
+        (run("one_pass", "auditor=x.json"), "the dialogue, frames, a calibration on labels of another split"),
     ],
 )
 def test_inputs_follow_from_settings(run: RunRef, inputs: str) -> None:
-    assert ", ".join(list_inputs(run.manifest)) == inputs
+    assert ", ".join(list_inputs(run.manifest, ())) == inputs
+
+
+@pytest.mark.parametrize(
+    ("with_frames", "inputs"),
+    [(0, "the dialogue"), (1, "the dialogue, frames in 5% of samples"), (19, "the dialogue, frames")],
+)
+def test_frames_are_inputs_only_of_samples_that_have_them(with_frames: int, inputs: str) -> None:
+    results = [Result(id=str(number), status="ok", frames=4 * (number < with_frames)) for number in range(20)]
+    assert ", ".join(list_inputs(run("one_pass").manifest, results)) == inputs
 
 
 def test_unequal_inputs_are_listed() -> None:
     plain, shot, merg = run("one_pass", "frames=none"), run("one_shot"), run("merg")
-    assert (
-        describe_unequal_inputs([plain, plain])
-        == describe_unequal_inputs([shot, merg])
-        == describe_unequal_inputs([])
-        == ""
-    )
-    assert describe_unequal_inputs([shot, plain, merg]) == (
+    assert describe([plain, plain]) == describe([shot, merg]) == describe([]) == ""
+    assert describe([shot, plain, merg]) == (
         "inputs differ: one_shot, merg: the dialogue, frames, 1 exemplar; one_pass: the dialogue"
     )
     other = run("merg", "memory=none", name="merg-2")
-    assert describe_unequal_inputs([merg, other]) == (
+    assert describe([merg, other]) == (
         "inputs differ: merg: the dialogue, frames, 1 exemplar; merg-2: the dialogue, frames"
     )
 
 
 def test_inputs_of_imported_replies_are_unknown() -> None:
     other = run("one_pass", name="CEM", engine=ENGINE.model_copy(update={"backend": IMPORTED}))
-    assert list_inputs(other.manifest) == ()
-    assert "one_pass: unknown" in describe_unequal_inputs([run("merg"), other])
+    assert list_inputs(other.manifest, ()) == ()
+    assert "one_pass: unknown" in describe([run("merg"), other])
