@@ -61,7 +61,8 @@ def test_a_table_as_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> Non
     for part in (
         "source: MERG, arXiv 2604.18988",
         "labels of rows 1 to 6 were lost",
-        "run 1 is run: iemocap test, protocol targets=last emotions=all, n=31; 31 samples scored, 0",
+        "run 1 is run: iemocap test, 6 emotions, protocol targets=last emotions=all, n=31; 31 samples scored, 0",
+        "baselines of Acc: majority label",
         "ours, self_ppl: lm:qwen3.5-27b|digest:",
         "Maximum iterations, IEMOCAP, Session 5. The paper does not fully say how it measured: no run is tested",
         "Not stated: the model of PPL and of BERTScore",

@@ -16,6 +16,7 @@ from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.table_run import TableRun
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.inputs import describe_unequal_inputs
+from mmerg.scoring.emotions import describe_baselines
 from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, average_over_seeds, group_by_setting
@@ -113,9 +114,11 @@ def _list_notes(paper: PaperTable, runs: Sequence[TableRun], rows: Sequence[Tabl
 
 
 def _describe_run(paper: PaperTable, run: TableRun) -> str:
-    """Describes the data and the raters of a run."""
-    scores = run.scores
-    parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counts_line]
+    """Describes the data, the baselines and the raters of a run."""
+    scores, labels = run.scores, len(run.manifest.corpus.labels)
+    parts = [f"{scores.corpus}, {labels} emotions, protocol {scores.protocol}", scores.counts_line]
+    if "acc" in paper.columns and (text := describe_baselines({n: s.value for n, s in scores.scores.items()})):
+        parts.append(f"baselines of Acc: {text}")
     if set(RATED) & set(paper.columns):
         people = {name: rated.description for name, rated in run.people.items() if rated.scores.keys() & set(RATED)}
         names = list(people) or [judge.name for judge in run.find_judgements(RATED)]

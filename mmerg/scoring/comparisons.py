@@ -14,7 +14,7 @@ from typing import TypeAlias
 from mmerg.errors import ConfigError, RunError, preview
 from mmerg.runs.config_diff import diff_configs, grouping_key
 from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
-from mmerg.scoring.emotions import BASELINES
+from mmerg.scoring.emotions import BASELINES, describe_baselines
 from mmerg.scoring.metric import Metric, drop_recorded
 from mmerg.scoring.paired import MetricComparison, PairedResults, compare_metric, pair_results
 from mmerg.scoring.run_results import RunResults, describe_without_logprobs, without_usable_logprobs
@@ -59,13 +59,8 @@ class PairComparison(Record):
     @property
     def baselines(self) -> str:
         """The accuracy of baselines that read no dialogue, on these pairs; "" without accuracy."""
-        values = {comparison.metric: comparison.a_value for comparison in self.comparisons}
-        parts = [
-            f"{description} {value:.2f}"
-            for name, description in BASELINES.items()
-            if (value := values.get(name)) is not None
-        ]
-        return f"baselines of acc on these pairs: {', '.join(parts)}" if parts else ""
+        text = describe_baselines({comparison.metric: comparison.a_value for comparison in self.comparisons})
+        return text and f"baselines of acc on these pairs: {text}"
 
 
 class ComparisonReport(Record):

@@ -7,7 +7,7 @@ A forecast is the emotion that the reply should carry. The gold label is the emo
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -123,6 +123,12 @@ def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
         )
         for name, description in BASELINES.items()
     ]
+
+
+def describe_baselines(values: Mapping[str, float | None]) -> str:
+    """Describes the values of `baseline_metrics` by name; "" without any."""
+    parts = ((text, values.get(name)) for name, text in BASELINES.items())
+    return ", ".join(f"{text} {value:.2f}" for text, value in parts if value is not None)
 
 
 def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
