@@ -211,8 +211,9 @@ def _check_findings(system: System, stage: Stage, output: Output) -> None:
     """Raises CompletionError if an auditor has copied every reason from its instructions, as very small models do."""
     if not stage.audits or isinstance(output, str):
         return
-    checks = [audited.check for audited in system.stages if audited.name in stage.audits]
-    rubric = {ngram for check in checks for ngram in split_ngrams(check)}
+    texts = [audited.check for audited in system.stages if audited.name in stage.audits]
+    texts += [field.description or "" for field in Finding.model_fields.values()]
+    rubric = {ngram for text in texts for ngram in split_ngrams(text)}
     reasons = [split_ngrams(finding.reason) for _, finding in output if isinstance(finding, Finding)]
     if reasons and all(2 * sum(ngram in rubric for ngram in ngrams) > len(ngrams) for ngrams in reasons):
         what = "every reason is copied from the instructions: say of each what you checked in this scene and found"

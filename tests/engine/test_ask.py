@@ -219,7 +219,7 @@ def test_an_audit_that_copies_its_rubric_for_every_agent_is_unreadable() -> None
     copied = {
         "mpa": f"Passes: turn 2: {example}",
         "caef": "anger where sadness would be as plausible",
-        "psp": "a teasing tone towards someone in tears",
+        "psp": "what you checked and what you found",
         "sgrg": "it does not answer the last turn",
     }
     own = audit(dict.fromkeys(copied, True))
