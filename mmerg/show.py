@@ -54,7 +54,7 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
         raise RunError(what, where=str(path), hint=hint)
     more: dict[str, object] = {}
     if result := results.get(sample):
-        more["the whole reply repeats"] = result.repeats
+        more["the reply repeats"] = result.repeats
         more["copied, in 4-grams"] = result.copied
         if result.ok and not result.passes:
             more["imported"] = {"response": result.response, "emotion": result.emotion}

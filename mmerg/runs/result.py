@@ -98,9 +98,10 @@ class Result(SampleLine):
 
     @property
     def repeats(self) -> str:
-        """The source of a reply that is wholly copied: "last turn", "exemplars" or "instructions"; else ""."""
-        sources = ("last turn", "exemplars", "instructions") if self.copied else ()
-        return next((name for name in sources if self.copied.get(name) == self.copied["all"]), "")
+        """The source of a reply that is copied nearly whole, at least four fifths of its four-word sequences: "last
+        turn", "history", "exemplars" or "instructions"; else ""."""
+        sources = ("last turn", "history", "exemplars", "instructions") if self.copied else ()
+        return next((name for name in sources if 5 * self.copied.get(name, 0) >= 4 * self.copied["all"]), "")
 
     @property
     def unaudited(self) -> bool:

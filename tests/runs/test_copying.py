@@ -41,7 +41,8 @@ def trace(reply: str) -> SampleTrace:
     [
         ("Really? I will find another way.", {"all": 3, "any": 2, "history": 2, "last turn": 2}, ""),
         ("REALLY I will find another job!", {"all": 3, "any": 3, "history": 3, "last turn": 3}, "last turn"),
-        ("I did not get the job.", {"all": 3, "any": 3, "history": 3}, ""),
+        (f"Yeah. {LAST}", {"all": 7, "any": 6, "history": 6, "last turn": 6}, "last turn"),
+        ("I did not get the job.", {"all": 3, "any": 3, "history": 3}, "history"),
         ("That is a loss, I am sorry.", {"all": 4, "any": 4, "exemplars": 4}, "exemplars"),
         ("No way! You got it?", {"all": 2, "any": 2, "instructions": 2}, "instructions"),
         ("Write the next turn, Ana.", {"all": 2, "any": 1, "instructions": 1}, ""),
