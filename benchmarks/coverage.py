@@ -15,7 +15,7 @@ for shares. A label that no drawn sample has counts neither in F1 nor in its tru
 import json
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from math import erfc, exp, sqrt
 from typing import TypeAlias
 
@@ -27,8 +27,9 @@ from mmerg.runs.result import Result
 from mmerg.scoring.distinct import Distinct, extract_ngrams
 from mmerg.scoring.emotions import f1
 from mmerg.scoring.intervals import Dialogues, compute_interval, wilson
-from mmerg.scoring.metric import Floats, Indices, IntervalBy, Value, mean, pooled_percentage, ratio
+from mmerg.scoring.metric import Floats, Indices, IntervalBy, Sums, Value, mean, pooled_percentage, ratio
 from mmerg.scoring.paired import PairedValue
+from mmerg.scoring.reference import compute_bleu
 
 RESAMPLES = 500
 SHARES = np.array([1256, 402, 345, 281, 208, 68, 50]) / 2610
@@ -59,6 +60,7 @@ def cases() -> Iterator[tuple[str, Case]]:
         yield f"perplexity, {count} x 2", partial(draw_perplexity, count)
         yield f"pooled share of 5%, {count} x 1", partial(draw_pooled_share, count)
         yield f"dist2, {count} x 1", partial(draw_distinct, count)
+    yield "bleu, 100 x 1", partial(draw_bleu, 100)
     for count, each in ((30, 1), (100, 1), (30, 5)):
         yield f"difference of acc, {count} x {each}", partial(draw_difference, "acc", count, each)
         yield f"difference of macro_f1, {count} x {each}", partial(draw_difference, "macro_f1", count, each)
@@ -142,6 +144,24 @@ def draw_pooled_share(count: int, rng: np.random.Generator) -> Draw:
     return compute_both("bootstrap", pooled_percentage(hits, totals), np.arange(count), 5.0)
 
 
+def draw_bleu(count: int, rng: np.random.Generator) -> Draw:
+    """The true value is the mean over 2,000 corpora of this size."""
+    return compute_both("bootstrap", Sums(_draw_matches(rng, count), compute_bleu), np.arange(count), _mean_bleu(count))
+
+
+@cache
+def _mean_bleu(count: int) -> float:
+    rng = np.random.default_rng(99)
+    return float(np.mean([compute_bleu(_draw_matches(rng, count).sum(axis=1)) for _ in range(2000)]))
+
+
+def _draw_matches(rng: np.random.Generator, count: int) -> Floats:
+    """Draws the terms of BLEU's sums for pairs of 12 words. A share of words is equal, in most pairs a small one."""
+    equal = rng.random((count, 12)) < rng.beta(0.3, 1.2, (count, 1))
+    hits = [np.all([equal[:, start : 12 - n + start + 1] for start in range(n)], axis=0).sum(1) for n in range(1, 5)]
+    return np.array([*hits, *np.multiply.outer([12, 11, 10, 9, 12, 12], np.ones(count))])
+
+
 def draw_distinct(count: int, rng: np.random.Generator) -> Draw:
     """Draws for Distinct-n, whose true value is the mean over 2,000 corpora of this size."""
     return compute_both("jackknife", _draw_replies(rng, count), np.arange(count), _mean_distinct(count))
@@ -155,14 +175,10 @@ def _draw_replies(rng: np.random.Generator, count: int) -> Value:
     return Distinct(extract_ngrams(tuple(texts), "whitespace", 2), np.asarray)
 
 
-MEANS: dict[int, float] = {}
-
-
+@cache
 def _mean_distinct(count: int) -> float:
-    if count not in MEANS:
-        rng = np.random.default_rng(99)
-        MEANS[count] = float(np.mean([_draw_replies(rng, count)(np.arange(count)) for _ in range(2000)]))
-    return MEANS[count]
+    rng = np.random.default_rng(99)
+    return float(np.mean([_draw_replies(rng, count)(np.arange(count)) for _ in range(2000)]))
 
 
 def draw_difference(metric: str, count: int, each: int, rng: np.random.Generator) -> Draw:

@@ -10,6 +10,7 @@ order decided, and the pair is a tie. Over repeats, a run must win more than hal
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 
@@ -64,7 +65,7 @@ def score_ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature
     scores = {}
     for aspect in aspects:
         ratings = [_list_ratings(sample, aspect) for sample in samples]
-        scores[aspect] = _score_mean(aspect, ratings, dialogues, "bootstrap", signature, higher_is_better=True)
+        scores[aspect] = _score_mean(aspect, ratings, dialogues, "bootstrap", signature, LEVELS, True)
     return scores
 
 
@@ -82,7 +83,7 @@ def score_preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signa
     outcomes = [list(find_outcomes(sample, aspects)) for sample in samples]
     usable = [list(_group_usable(sample, aspects)) for sample in samples]
     margins = [[100.0 * outcome for outcome in sample_outcomes] for sample_outcomes in outcomes]
-    scores = {"margin": _score_mean("margin", margins, dialogues, "bootstrap", signature)}
+    scores = {"margin": _score_mean("margin", margins, dialogues, "bootstrap", signature, (-100, 100))}
     shares = {
         name: [[outcome == end for outcome in sample_outcomes] for sample_outcomes in outcomes]
         for name, end in ENDS.items()
@@ -101,10 +102,11 @@ def _score_mean(
     dialogues: Sequence[str],
     by: IntervalBy,
     signature: str,
+    ends: Sequence[int] = (0, 100),
     higher_is_better: bool | None = None,
 ) -> Score:
     """The mean over samples of the mean of their cases, without the samples that have none. dialogues: of each
-    sample."""
+    sample. ends: the first is the least possible value, the last the greatest."""
     means = [
         (fmean(sample_cases), dialogue) for sample_cases, dialogue in zip(cases, dialogues, strict=True) if sample_cases
     ]
@@ -113,7 +115,8 @@ def _score_mean(
     if not means:
         return score
     values = np.array([value for value, _ in means])
-    score = score.evaluate(metric.mean(values), [dialogue for _, dialogue in means], by)
+    mean = replace(metric.mean(values), low=ends[0], high=ends[-1])
+    score = score.evaluate(mean, [dialogue for _, dialogue in means], by)
     if score.method and by == "wilson" and not set(values.tolist()) <= {0.0, 100.0}:
         return score.model_copy(update={"method": f"{score.method}, a sample's share of several cases as one case"})
     return score

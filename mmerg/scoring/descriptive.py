@@ -63,14 +63,14 @@ def _forecast_changes(name: str, change: str, *, before: bool) -> Metric:
 
     def count_changes(result: Result) -> float:
         right = [label == result.gold_emotion for label in result.forecasts]
-        return 100.0 * sum(earlier == before != later for earlier, later in pairwise(right))
+        return float(sum(earlier == before != later for earlier, later in pairwise(right)))
 
     def count_passes(result: Result) -> float:
         return _count_later_passes(result) if result.gold_emotion else 0.0
 
     signature = f"{change}/passes-after-the-first|failed:skipped|scale:100"
     needs = "a second pass and a label in the data"
-    return rate(name, signature, needs, count_changes, count_passes)
+    return pooled_share(name, signature, needs, count_changes, count_passes)
 
 
 _p95 = partial(np.quantile, q=0.95, method="inverted_cdf")
@@ -93,11 +93,11 @@ _RUN_METRICS = (  # of runs that are not imported
     ),
     _forecast_changes("mended", "wrong-to-right", before=False),
     _forecast_changes("spoiled", "right-to-wrong", before=True),
-    rate(
+    pooled_share(
         "handed_on",
         "copied/runs-of-4-words|pass:0|failed:skipped|scale:100",
         "a stage with four words or more after another stage",
-        lambda result: 100.0 * sum(copied for copied, _ in result.handed_on.values()),
+        lambda result: float(sum(copied for copied, _ in result.handed_on.values())),
         lambda result: result.ok * float(sum(total for _, total in result.handed_on.values())),
     ),
     *(

@@ -137,8 +137,9 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
 
     def prepare(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
         counts = _count_labels(results, [label])[:, 0]
-        weights = 2.0 if len(wrong) > 1 else 1.0
-        return pooled_percentage(weights * counts[0], weights * counts[0] + counts[wrong].sum(axis=0))
+        if len(wrong) == 1:
+            return mean(100 * counts[0])
+        return pooled_percentage(2 * counts[0], 2 * counts[0] + counts[wrong].sum(axis=0))
 
     def mask(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
         return _mask_judged(results) & _count_labels(results, [label])[[0, *wrong], 0].any(axis=0)
@@ -152,6 +153,7 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
                 needs=needs[name],
                 mask=partial(mask, label, wrong),
                 prepare=partial(prepare, label, wrong),
+                interval_by="bootstrap" if name == "f1" else "wilson",
                 higher_is_better=True,
             )
 

@@ -16,7 +16,8 @@ jackknife, for metrics over distinct n-grams: estimate ± t standard errors, fro
 groups of dialogues, at a time (Efron and Stein 1981; for counts of kinds, Heltshe and Forrester 1983). A bootstrap does
 not suit these metrics: a dialogue that is drawn twice adds no distinct n-grams, so every draw lies below the estimate.
 
-With fewer than 10 dialogues, the bootstrap and the jackknife cover the truth too seldom, so there is no interval.
+With fewer than 10 dialogues, the bootstrap and the jackknife cover the truth too seldom, so there is no interval; BLEU
+needs 100. No interval exceeds the least or greatest possible value.
 `benchmarks/coverage.py` measures the coverage of all methods.
 
     compute_interval("bootstrap", value, dialogues, resamples=1000, seed=0)
@@ -26,17 +27,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import erfc, isfinite, sqrt
+from math import erfc, inf, isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Sums, Value
+from mmerg.scoring.metric import MIN_DIALOGUES, Counts, Floats, Indices, IntervalBy, Sums, Value
 
 Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 MAX_GROUPS = 200  # of dialogues in a jackknife
 MAX_UNITS = 400  # of a bootstrap of sums: more dialogues than these are drawn in groups
-MIN_DIALOGUES = 10  # for all intervals but those of shares
 MIN_RARE = 5  # dialogues with the rarer outcome: fewer do not show the correlation within dialogues
 ONE_DIALOGUE = "no interval: all samples are from one dialogue"
 ROUNDING = 1e-9  # the order of summation changes sums by less
@@ -112,10 +112,14 @@ def compute_interval(
         return _compute_wilson(value, dialogues)
     estimate = value(dialogues.results)
     result, _ = resample(by, value, estimate, dialogues, draws=resamples, seed=seed)
-    if by == "jackknife" and result.ends:  # percentages, of which an expectation-adjusted one may exceed 100
-        low, high = result.ends
-        return result._replace(ends=(max(0.0, low), min(max(100.0, estimate), high)))
-    return result
+    if not result.ends:
+        return result
+    if isinstance(value, Sums):
+        least, greatest = value.low, value.high
+    else:  # percentages, of which an expectation-adjusted one may exceed 100
+        least, greatest = (0.0, max(100.0, estimate)) if by == "jackknife" else (-inf, inf)
+    low, high = result.ends
+    return result._replace(ends=(max(least, low), min(greatest, high)))
 
 
 def resample(
@@ -126,8 +130,8 @@ def resample(
     count = len(dialogues)
     if count < 2:
         return Interval(None, why=ONE_DIALOGUE), 0.0
-    if count < MIN_DIALOGUES:
-        return Interval(None, why=f"no interval: fewer than {MIN_DIALOGUES} dialogues"), 0.0
+    if count < (fewest := value.fewest if isinstance(value, Sums) else MIN_DIALOGUES):
+        return Interval(None, why=f"no interval: fewer than {fewest} dialogues"), 0.0
     method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"
     if by == "jackknife":
         error = _jackknife(value, dialogues, seed)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 PerResult: TypeAlias = Callable[[Result], float]
 Finish: TypeAlias = Callable[[Floats], Floats]
 IntervalBy = Literal["wilson", "bootstrap", "jackknife"]  # see `intervals`
+MIN_DIALOGUES = 10  # for all intervals but those of shares
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,9 @@ class Sums:
 
     parts: Floats  # shape [k, results], the terms of k sums
     finish: Finish  # maps sums of shape [k, …] to values of shape […], for all draws of a bootstrap in one call
+    low: float = -inf  # the least possible value
+    high: float = inf  # the greatest
+    fewest: int = MIN_DIALOGUES  # that an interval needs
 
     def __call__(self, indices: Indices) -> float:
         return float(self.finish(self.parts.take(indices, axis=1).sum(axis=1)))
@@ -89,13 +94,15 @@ def _identity(values: Floats) -> Floats:
 
 
 def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _identity) -> Sums:
-    """Divides the sum of numerators by the sum of denominators (one of each per result), transformed by `finish`."""
+    """Divides the sum of numerators by the sum of denominators (one of each per result), transformed by `finish`.
+    Without negative numerators, the value is at least finish(0)."""
 
     def divide(sums: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return finish(sums[0] / sums[1])
 
-    return Sums(np.array([numerators, denominators], float), divide)
+    low = float(finish(np.array(0.0))) if np.min(numerators, initial=0.0) >= 0 else -inf
+    return Sums(np.array([numerators, denominators], float), divide, low)
 
 
 def pooled_percentage(hits: ArrayLike, totals: ArrayLike) -> Counts:

@@ -72,7 +72,7 @@ def _bleu(results: Sequence[Result]) -> Value:
     score = BLEU(effective_order=True).sentence_score
     scores = [score(reply, [gold]) for reply, gold in _get_texts(results)]
     parts = np.array([(*bleu.counts, *bleu.totals, bleu.sys_len, bleu.ref_len) for bleu in scores], float).T
-    return Sums(parts, compute_bleu)
+    return Sums(parts, compute_bleu, 0.0, 100.0, fewest=100)
 
 
 def compute_bleu(sums: Floats) -> Floats:

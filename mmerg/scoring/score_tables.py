@@ -76,7 +76,8 @@ def render(
     for number, run in enumerate(runs, start=1):
         if run.by_label:
             yield Table(f"{number}: by label", ("label", *CLASS_METRICS, "support"), list(_format_labels(run)))
-    yield from _explain_missing(runs, metrics)
+    scored = [name for run in runs for name, score in run.scores.items() if ":" in name and score.value is not None]
+    yield from _explain_missing(runs, [*metrics, *dict.fromkeys(scored)])
     if verbose:
         yield Text("signatures")
         for name in metrics:
@@ -151,9 +152,9 @@ def _find_best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[
 
 
 def _format_labels(run: Scores) -> Iterator[list[str]]:
-    """Yields a row per label, with its support in the last column."""
+    """Yields a row per label, with n of the precision, and the support in the last column."""
     for label, scores in run.by_label.items():
-        cells = [_format_cell(scores.get(name), " [{}]") for name in CLASS_METRICS]
+        cells = [_format_cell(scores.get(name), " [{}]", with_n=name == "precision") for name in CLASS_METRICS]
         yield [label, *cells, str(scores["recall"].n)]
 
 

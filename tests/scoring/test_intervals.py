@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mmerg.scoring.distinct import adjusted_distinct, distinct
 from mmerg.scoring.emotions import accuracy, f1
 from mmerg.scoring.intervals import Interval, compute_interval, wilson
-from mmerg.scoring.metric import IntervalBy, Metric, Value, mean
+from mmerg.scoring.metric import IntervalBy, Metric, Value, mean, ratio
 from tests.scoring.results import compute, forecasts, replies
 
 
@@ -95,6 +95,13 @@ def test_intervals_of_skewed_means_and_macro_f1_cover() -> None:
     joint = shares[:, None] * np.where(np.eye(4, dtype=bool), right, ((1 - right) / 3)[:, None])
     truth = float(np.mean(200 * np.diag(joint) / (joint.sum(0) + joint.sum(1))))
     assert coverage(few_forecasts, "bootstrap", truth) > 0.93
+
+
+def test_intervals_do_not_exceed_possible_values() -> None:
+    """A perplexity is at least 1: without this bound, the interval would begin at 0.6."""
+    value = ratio([20, 8, 9, 10, 11, 12, 10, 9, 8, 2, 3, 30], [10] * 9 + [100] * 3, np.exp)
+    low, high = ends(compute_interval("bootstrap", value, apart(12), resamples=200, seed=0))
+    assert (low, high) == pytest.approx((1.0, 1.90), abs=0.01)
 
 
 def test_the_standard_error_of_the_jackknife_is_that_of_new_samples() -> None:

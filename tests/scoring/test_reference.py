@@ -12,6 +12,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from mmerg.scoring.intervals import compute_interval
 from mmerg.scoring.reference import meteor, reference_metrics
 from tests.scoring.results import compute, make_pairs
 
@@ -58,3 +59,9 @@ def test_bleu_of_a_draw() -> None:
     own, gold = map(list, zip(*(pairs[place] for place in places), strict=True))
     drawn = METRICS["bleu"].prepare(make_pairs(pairs))(places)
     assert drawn == pytest.approx(BLEU().corpus_score(own, [gold]).score)
+
+
+def test_bleu_has_an_interval_from_100_dialogues_on() -> None:
+    value = METRICS["bleu"].prepare(make_pairs([("You got it, so", "You got it, no"), ("No!", "No, you?")] * 50))
+    whys = [compute_interval("bootstrap", value, np.arange(100) % n, resamples=20, seed=0).why for n in (99, 100)]
+    assert whys == ["no interval: fewer than 100 dialogues", ""]
