@@ -42,7 +42,7 @@ def test_plots_that_need_scores_say_how_to_get_them(
 
 def test_several_runs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = build(tmp_path / "other", [(planned("a/1"), [PASSED])], config={"seed": 5})
-    third = build(tmp_path / "third", [(planned("a/1"), [PASSED])], model="big")
+    third = build(tmp_path / "third", [(planned("a/1"), [PASSED])], model="big", config={"auditor": "a.json"})
     score(run, {"acc": (50.0, 2)}, CONFUSION)
     score(other, {"acc": (100.0, 1)})
     runs, out = [str(run), str(other), str(third)], tmp_path / "out"
@@ -50,6 +50,7 @@ def test_several_runs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([*runs, *more]) == 0
     assert names(out) == ["confusion-run.svg", "scores.svg"]
     shown = capsys.readouterr().out
+    assert shown.startswith("inputs differ: run, other: the dialogue; third: the dialogue, a calibration on labels")
     assert "confusion-other is not drawn: no sample of other has a label to compare with" in shown
     assert "confusion-third is not drawn: third: this run has no scores" in shown
     assert main([*runs, str(run)]) == 2
