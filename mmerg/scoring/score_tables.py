@@ -76,6 +76,8 @@ def render(
     for number, run in enumerate(runs, start=1):
         if run.by_label:
             yield Table(f"{number}: by label", ("label", *CLASS_METRICS, "support"), list(_format_labels(run)))
+    if incomparable := _describe_incomparable(runs, metrics):
+        yield escape(incomparable)
     scored = [name for run in runs for name, score in run.scores.items() if ":" in name and score.value is not None]
     yield from _explain_missing(runs, [*metrics, *dict.fromkeys(scored)])
     if verbose:
@@ -100,6 +102,8 @@ def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str], unequal: str = ""
         notes.append("Below a score its 95 % interval.")
     notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]
     notes += dict.fromkeys(f"{run.corpus}, {run.counts_line}" for run in runs)
+    if incomparable := _describe_incomparable(runs, metrics):
+        notes.append(incomparable)
     headings = ["", *(_format_heading(runs, name) for name in metrics)]
     return Table("", headings, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best)
 
@@ -139,6 +143,13 @@ def _format_cell(score: Score | None, interval_format: str, with_n: bool = False
     interval = interval_format.format(format_interval(*score.interval)) if score.interval else ""
     n = f" n={score.n}" if with_n and score.value is not None else ""
     return f"{format_number(score.value)}{interval}{n}"
+
+
+def _describe_incomparable(runs: Sequence[Scores], metrics: Sequence[str]) -> str:
+    """Names the metrics whose signatures differ between runs, such as self_ppl of two models; "" if there are none."""
+    signatures = {name: {drop_recorded(s.signature) for s in _get_scores(runs, name)} for name in metrics}
+    names = [name for name, different in signatures.items() if len(different) > 1]
+    return f"not comparable between these runs, as the signatures differ: {', '.join(names)}" if names else ""
 
 
 def _find_best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
