@@ -11,7 +11,7 @@ from mmerg.settings.kinds import Plain
 from mmerg.settings.tree import get_path
 
 FRAMES = {"own": "frames", "blank": "grey frames", "shuffled": "frames of another dialogue"}
-NEARLY_ALL = 0.95  # share of samples with frames; below it, inputs name the share
+NEARLY_ALL = 0.95  # share of samples that have an input; below it, the share is named
 SOURCES = {
     "mmerg.sources.situation.Situation": "the situation (if any)",
     "mmerg.sources.sem.Sem": "the hints of a small empathetic model",
@@ -19,8 +19,8 @@ SOURCES = {
 
 
 def list_inputs(manifest: Manifest, results: Collection[Result]) -> tuple[str, ...]:
-    """Describes the inputs from the settings and, for frames, the results; () for imported replies, whose inputs are
-    unknown."""
+    """Describes the inputs from the settings, and the frames and exemplars that samples had; () for imported replies,
+    whose inputs are unknown."""
     return () if manifest.imported else tuple(_describe_inputs(manifest, results))
 
 
@@ -29,12 +29,10 @@ def _describe_inputs(manifest: Manifest, results: Collection[Result]) -> Iterato
     agents = [*(get_path(settings, "system.stages") or {}).values(), get_path(settings, "system.auditor")]
     if any("D" in (get_path(agent, "sees") or ()) for agent in agents):
         yield "the dialogue"
-    with_frames = [result.frames > 0 for result in results if result.ok]
-    share = sum(with_frames) / len(with_frames) if with_frames else 1.0
-    if share and get_path(settings, "frames.seen_by") not in (None, "none"):
+    if get_path(settings, "frames.seen_by") not in (None, "none"):
         frames = FRAMES[get_path(settings, "frames.show") or "own"]
         frames = frames if manifest.engine.vision else f"measured descriptions of {frames}"
-        yield frames if share >= NEARLY_ALL else f"{frames} in {share:.0%} of samples"
+        yield from _add_share(frames, [result.frames for result in results if result.ok])
     memories: list[Plain] = []
     for symbol, source in settings["sources"].items():
         if "top_k" not in source:
@@ -46,9 +44,17 @@ def _describe_inputs(manifest: Manifest, results: Collection[Result]) -> Iterato
         keys = [str(get_path(memory, "key.text")) for memory in memories]
         by_situation = " found by situation (if any)" if any("situation" in key for key in keys) else ""
         at_most = "up to " if any(get_path(memory, "min_similarity") is not None for memory in memories) else ""
-        yield f"{at_most}{count} exemplar{'s' * (count > 1)}{by_situation}"
+        exemplars = f"{at_most}{count} exemplar{'s' * (count > 1)}{by_situation}"
+        yield from _add_share(exemplars, [result.exemplars for result in results if result.ok])
     if settings.get("auditor"):
         yield "a calibration on labels of another split"
+
+
+def _add_share(text: str, counts: Sequence[int]) -> Iterator[str]:
+    """Yields the text of an input, with the share of samples that have it unless nearly all do; nothing if none has
+    it. counts: of each sample."""
+    if share := sum(map(bool, counts)) / len(counts) if counts else 1.0:
+        yield text if share >= NEARLY_ALL else f"{text} in {share:.0%} of samples"
 
 
 def describe_unequal_inputs(runs: Sequence[RunRef], inputs_of_runs: Sequence[Sequence[str]]) -> str:

@@ -57,9 +57,10 @@ class Maker:
         dataset: str = "iemocap",
         seed: int = 0,
     ) -> Path:
+        emotions = ["sad" if i < right else "angry" for i in range(n)]
         lines = [
-            result(f"d{i}/4", f"That is reply {i}, my friend.", "sad" if i < right else "angry", gold="sad")
-            for i in range(n)
+            result(f"d{i}/4", f"That is reply {i}, my friend.", emotion, gold="sad", exemplars=1)
+            for i, emotion in enumerate(emotions)
         ]
         build_run(
             self.runs / name,

@@ -52,12 +52,18 @@ def test_inputs_follow_from_settings(run: RunRef, inputs: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("with_frames", "inputs"),
-    [(0, "the dialogue"), (1, "the dialogue, frames in 5% of samples"), (19, "the dialogue, frames")],
+    ("frames", "exemplars", "inputs"),
+    [
+        (0, 0, "the dialogue"),
+        (1, 18, "the dialogue, frames in 5% of samples, 1 exemplar in 90% of samples"),
+        (19, 20, "the dialogue, frames, 1 exemplar"),
+    ],
 )
-def test_frames_are_inputs_only_of_samples_that_have_them(with_frames: int, inputs: str) -> None:
-    results = [Result(id=str(number), status="ok", frames=4 * (number < with_frames)) for number in range(20)]
-    assert ", ".join(list_inputs(run("one_pass").manifest, results)) == inputs
+def test_frames_and_exemplars_are_inputs_only_of_samples_that_have_them(
+    frames: int, exemplars: int, inputs: str
+) -> None:
+    results = [Result(id=str(n), status="ok", frames=n < frames, exemplars=n < exemplars) for n in range(20)]
+    assert ", ".join(list_inputs(run("merg").manifest, results)) == inputs
 
 
 def test_unequal_inputs_are_listed() -> None:
