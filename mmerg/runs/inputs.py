@@ -1,5 +1,5 @@
-"""The inputs of a system's agents, other than each other's outputs. Systems with different inputs differ in
-more than their method."""
+"""The inputs of a system's agents, other than each other's outputs. Systems with different inputs differ in more than
+their method."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -19,8 +19,8 @@ SOURCES = {
 
 
 def list_inputs(manifest: Manifest, results: Collection[Result]) -> tuple[str, ...]:
-    """Describes the inputs from the settings, and the frames and exemplars that samples had; () for imported replies,
-    whose inputs are unknown."""
+    """Lists the inputs by the settings, and the frames and exemplars that samples had; () for imported replies, whose
+    inputs are unknown."""
     return () if manifest.imported else tuple(_describe_inputs(manifest, results))
 
 
