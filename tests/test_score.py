@@ -109,6 +109,9 @@ def test_runs_that_differ_in_the_seed_are_averaged(tmp_path: Path, capsys: pytes
     text = out.read_text(encoding="utf-8")
     assert r"\textbf{62.50 $\pm$ 17.68}" in text
     assert r"mean $\pm$ standard deviation over 2 seeds" in text
+    assert "Below a score its" in text
+    assert main([*runs[:2], "--format", "latex", *QUICK]) == 0
+    assert "Below a score its" not in capsys.readouterr().out
     assert main([*runs, "--columns", "acc", *QUICK]) == 0
     assert re.search(r"^acc ↑ .* 62.50 ± 17.68\b.*^acc ↑ +12\b", capsys.readouterr().out, re.MULTILINE | re.DOTALL)
     assert main([*runs, "--names", "one", *QUICK]) == 2

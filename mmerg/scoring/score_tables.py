@@ -98,7 +98,7 @@ def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str], unequal: str = ""
         for row in _find_best(column, _get_scores(runs, name))
     }
     notes = [unequal] if unequal else []
-    if any(score.interval for name in metrics for score in _get_scores(runs, name)):
+    if any(score and score.interval for column in columns for score in column):
         notes.append("Below a score its 95 % interval.")
     notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]
     notes += dict.fromkeys(f"{run.corpus}, {run.counts_line}" for run in runs)
