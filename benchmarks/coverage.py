@@ -145,7 +145,7 @@ def draw_pooled_share(count: int, rng: np.random.Generator) -> Draw:
 
 
 def draw_bleu(count: int, rng: np.random.Generator) -> Draw:
-    """The true value is the mean over 2,000 corpora of this size."""
+    """Draws for BLEU, whose true value is the mean over 2,000 corpora of this size."""
     return compute_both("bootstrap", Sums(_draw_matches(rng, count), compute_bleu), np.arange(count), _mean_bleu(count))
 
 

@@ -67,7 +67,7 @@ class Adapter(ABC):
         self._server.close()
 
     def _may_think(self) -> bool:
-        """Returns whether the model may write thoughts before its completion."""
+        """Returns True if the model may write thoughts before its completion."""
         engine = self._engine or self.describe()
         return "thinking" in engine.capabilities or engine.think
 
@@ -94,8 +94,8 @@ def complete_with_stops(complete: Callable[[Request], Completion], request: Requ
 
 
 def post_chat(host: Http, path: str, body: Mapping[str, object], num_predict: int, read: ResponseReader) -> Completion:
-    """Makes a chat call and returns the completion that `read` makes from the response. Raises ConfigError if
-    `num_predict` does not limit the completion."""
+    """Makes a chat call. Returns the completion that `read` makes of the response. Raises ConfigError if `num_predict`
+    does not limit it."""
     if num_predict <= 0:
         what = f"num_predict is {num_predict}: without a limit a model may write for minutes"
         raise ConfigError(what, where="backbone.sampling", hint="set num_predict above 0")

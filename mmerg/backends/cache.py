@@ -77,7 +77,6 @@ class Cache:
                 self._database.close()
 
     def engines(self) -> list[Engine]:
-        """Returns the engines whose completions the file contains."""
         with self._connect() as database:
             return [Engine.model_validate_json(text) for (text,) in database.execute("SELECT engine FROM engines")]
 
@@ -172,11 +171,8 @@ def build_replay_backend(engine: Engine) -> Backend:
 
 
 def find_stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float]) -> Engine:
-    """Finds the engine of `backend` and `model` in the cache at `path` whose load options include `load`.
-
-    Raises ConfigError, with a list of the engines, unless exactly one matches. There are several if the server was
-    updated, for example.
-    """
+    """Finds the engine of `backend` and `model` in the cache at `path` whose load options include `load`. Raises
+    ConfigError, with a list of the engines, unless exactly one matches, as when the server was updated."""
     with closing(Cache(Scripted([]), path, "read")) as cache:
         stored = cache.engines()
     same_model = [engine for engine in stored if (engine.backend, engine.model) == (backend, model)]

@@ -1,4 +1,4 @@
-"""Cancels calls from another thread: all calls of a backend that is closed, or all calls of one thread.
+"""Cancellation of calls from another thread: all calls of a backend that is closed, or all calls of one thread.
 
 token = CancelToken()
 with token.scope():                 # in the thread that calls

@@ -1,4 +1,4 @@
-"""Calls /v1/chat/completions with requests in a server's dialect, and reads completions from the responses.
+"""Calls of /v1/chat/completions: requests in a server's dialect, and completions read from the responses.
 
 Responses are not streamed: in a stream, some servers omit the log-probabilities of tokens whose text they hold back.
 
@@ -85,12 +85,8 @@ _PROMPT_COUNTS = (AliasPath("usage", "prompt_tokens"), AliasPath("meta_info", "p
 
 
 class _Prompt(BaseModel):
-    """The log-probabilities of the tokens of a prompt, whose first token has none.
-
-    Attributes:
-        vllm: for each position the likeliest tokens by number, with the prompt's token first.
-        sglang: the log-probability, number and text of each token.
-    """
+    """The log-probabilities of the tokens of a prompt, whose first token has none. vllm: for each position the
+    likeliest tokens by number, the prompt's first. sglang: the log-probability, number and text of each token."""
 
     vllm: list[dict[str, _Logprob] | None] | None = _field_at("prompt_logprobs")
     sglang: list[tuple[float | None, int, str | None]] | None = _field_at("meta_info", "input_token_logprobs")

@@ -8,17 +8,16 @@ import httpcore
 
 @dataclass(frozen=True)
 class Deadlines:
-    """The deadlines of a call in seconds. first_token: from the request to the first line of the response, which
-    includes the time in the server's queue and the evaluation of the prompt. stall: between two lines."""
+    """The deadlines of a call in seconds."""
 
     connect: float = 5.0
-    first_token: float = 600.0
-    stall: float = 120.0
+    first_token: float = 600.0  # to the first line, with the server's queue and the evaluation of the prompt
+    stall: float = 120.0  # between two lines
     total: float = 1200.0
 
 
 class Timer:
-    """Measures a call that starts now against its deadlines. A `brief` call must end within the stall deadline."""
+    """The time of a call that starts now, against its deadlines. A `brief` call must end within the stall deadline."""
 
     def __init__(self, deadlines: Deadlines, brief: bool) -> None:
         self._deadlines = deadlines

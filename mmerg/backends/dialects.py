@@ -29,18 +29,12 @@ Facts = Mapping[str, Any]  # a JSON object in which a server describes itself or
 
 
 class Description(BaseModel):
-    """A server's description of itself and a model.
-
-    Attributes:
-        context: the limit of one call in tokens, None if the server does not say.
-        vision: whether the model takes images, None if the server does not say.
-        more: other facts that completions depend on, besides the model's entry in the list of models.
-    """
+    """A server's description of itself and a model."""
 
     version: str = "unknown"
-    context: int | None = None
-    vision: bool | None = None
-    more: dict[str, JsonValue] = {}
+    context: int | None = None  # limit of one call in tokens; None if the server does not say
+    vision: bool | None = None  # None if the server does not say
+    more: dict[str, JsonValue] = {}  # other facts that completions depend on, besides the model's entry in the list
 
 
 def response_format(schema: str) -> dict[str, object]:
@@ -51,8 +45,8 @@ def response_format(schema: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How to call one kind of server. `describe` takes the model's entry in the list of models and the responses at
-    `about`, and raises KeyError, TypeError or ValueError if something is missing."""
+    """One kind of server. `describe` takes the model's entry in the list of models and the responses at `about`, and
+    raises KeyError, TypeError or ValueError if something is missing."""
 
     name: str
     sampler_names: Mapping[str, str]  # the server's name of each sampler in `Sampling`

@@ -20,8 +20,8 @@ TEXT = "This is a dry run."
 
 @dataclass(frozen=True)
 class Dry:
-    """Responds at once. The request's digest selects the word of an enumeration, so that results differ. `model` is the
-    model of the settings, which is not used."""
+    """A backend that responds at once. The request's digest selects the word of an enumeration, so that results differ.
+    `model` is the model of the settings, which is not used."""
 
     host: str = "dry"
     model: str = ""
@@ -42,8 +42,7 @@ class Dry:
 
 
 def build_smallest(schema: dict[str, JsonValue], pick: int) -> JsonValue:
-    """Builds the smallest value that a JSON schema of mmerg allows, ignoring patterns. `pick` selects the word of an
-    enumeration."""
+    """Builds the smallest value that a JSON schema of mmerg allows, but for patterns. pick: selects the enum's word."""
     match schema:
         case {"enum": list(words)}:
             return words[pick % len(words)]

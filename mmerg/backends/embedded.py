@@ -51,16 +51,12 @@ LLAMA_CPP = ServerKind("llama.cpp", RUN_AGAIN, RUN_AGAIN, RUN_AGAIN, option="bac
 
 
 class Embedded:
-    """A `Backend` that loads the model at the first call.
+    """A `Backend` that loads the model at the first call. Raises ConfigError for unknown options, and at the first call
+    if the model cannot be loaded.
 
-    Args:
-        model: the path of a GGUF, or "package:NAME/FILE" for a file of an installed package.
-        mmproj: the path of the projector, for vision.
-        load: options that replace those of DEFAULTS.
-        total: the deadline of a call in seconds, which includes the wait for a free slot.
-        host: the name of this process in completions.
-
-    Raises ConfigError for unknown options, and at the first call if the model cannot be loaded.
+    model: the path of a GGUF, or "package:NAME/FILE" for a file of an installed package. mmproj: the path of the
+    projector, for vision. load: options that replace those of DEFAULTS. total: the deadline of a call in seconds, which
+    includes the wait for a free slot. host: the name of this process in completions.
     """
 
     def __init__(

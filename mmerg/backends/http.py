@@ -35,11 +35,9 @@ Parsed = TypeVar("Parsed")
 class Http(httpx.BaseTransport):
     """A client that sends requests to the host at `address`. It is also a transport for other httpx clients.
 
-    Args:
-        where: the host's name in errors.
-        socket: the path of the Unix socket of a server in this process. Its connections are not kept, because an idle
-            connection would block one of the server's few threads.
-        token: is sent with each request, and never shown in an error.
+    where: the host's name in errors. socket: the path of the Unix socket of a server in this process. Its connections
+    are not kept, because an idle connection would block one of the server's few threads. token: is sent with each
+    request, and never shown in an error.
     """
 
     def __init__(
@@ -127,8 +125,7 @@ class Http(httpx.BaseTransport):
                 connection.close()
 
     def _send(self, request: httpcore.Request, call: Call) -> httpcore.Response:
-        """Sends a request. Repeats it if a kept connection turns out to be dead, or to hold a response that the server
-        sent earlier."""
+        """Sends a request. Repeats it if a kept connection turns out to be dead, or to hold an earlier response."""
         while True:
             try:
                 response = self._pool.handle_request(request)
@@ -142,7 +139,7 @@ class Http(httpx.BaseTransport):
             call.reused = False
 
     def _read_error(self, request: httpx.Request, response: httpcore.Response) -> CallError:
-        """Reads a response whose status is not 200, and builds its error."""
+        """Builds the error for a response whose status is not 200, which it reads."""
         data = b""
         for part in response.iter_stream():
             data += part

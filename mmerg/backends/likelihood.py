@@ -1,4 +1,4 @@
-"""Measures how likely a given text is as the completion of a prompt, by the log-probabilities of its tokens.
+"""The likelihood of a given text as the completion of a prompt, by the log-probabilities of its tokens.
 
 `Request.likelihood_of` holds the text. vLLM and SGLang read it as the start of the completion, and return the
 log-probabilities of its tokens. Ollama and llama-server return none for a prompt. With them, a schema whose only value

@@ -20,20 +20,13 @@ HEAD_BYTES = 2**20  # limit of a response's head, with interim responses (1xx) b
 
 
 class Call:
-    """One request and its response.
-
-    Attributes:
-        connect: the deadline for opening a connection, in seconds; `timer` measures the others.
-        received: bytes of the response that have arrived, at most `max_bytes`.
-        reused: whether the connection has served an earlier call.
-        closed_by_server: whether the server has closed the connection.
-    """
+    """One request and its response. connect: the deadline for opening a connection, in seconds; `timer` has others."""
 
     def __init__(self, deadlines: Deadlines, closed: CancelToken, brief: bool) -> None:
         self.connect, self.timer = deadlines.connect, Timer(deadlines, brief)
         self.tokens = closed, current_token()
-        self.received, self.max_bytes = 0, HEAD_BYTES
-        self.reused, self.closed_by_server = False, False
+        self.received, self.max_bytes = 0, HEAD_BYTES  # bytes of the response, so far and at most
+        self.reused, self.closed_by_server = False, False  # the connection served an earlier call; is closed
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -46,8 +39,7 @@ class Call:
 
     @contextmanager
     def wait_on(self, stream: httpcore.NetworkStream) -> Iterator[float]:
-        """Yields the seconds for which the block may wait on `stream`. Raises CallError interrupted once the call is
-        cancelled."""
+        """Yields the seconds for which the block may wait on `stream`. Raises CallError interrupted when cancelled."""
 
         def shut() -> None:
             with suppress(OSError):  # the server has closed the connection
@@ -59,8 +51,7 @@ class Call:
             yield self.timer.remaining()
 
     def connect_seconds(self) -> float:
-        """Returns the seconds that opening a connection may take. Raises CallError interrupted if the call is
-        cancelled."""
+        """Returns the seconds that opening a connection may take. Raises CallError interrupted if it is cancelled."""
         for token in self.tokens:
             token.check()
         return min(self.connect, self.timer.remaining())
@@ -101,7 +92,7 @@ class Stream(httpcore.NetworkStream):
 
 
 class Network(httpcore.SyncBackend):
-    """Opens connections for httpcore."""
+    """An opener of connections for httpcore."""
 
     def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.NetworkStream:
         call = _CALL.get()

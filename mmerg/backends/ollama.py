@@ -37,12 +37,8 @@ _parse_object = TypeAdapter(dict[str, Any]).validate_json
 
 
 class Ollama(Adapter):
-    """A `Backend` for one model at one Ollama host.
-
-    Args:
-        load: the model's load options, including `num_ctx`.
-        keep_alive: how long the model stays loaded after a call (30m, 2h).
-    """
+    """A `Backend` for one model at one Ollama host. load: the model's load options, including `num_ctx`. keep_alive:
+    how long the model stays loaded after a call (30m, 2h)."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Asks an Ollama host for its engine, its loaded models, and embeddings. Every failure is a `CallError`.
+"""An Ollama host, asked for its engine, its loaded models, and embeddings. Every failure is a `CallError`.
 
 engine = OllamaHost("http://127.0.0.1:11434").describe("qwen2.5vl:7b", load={"num_ctx": 12288})
 """
@@ -76,8 +76,7 @@ class OllamaHost(Http):
         return _find(self._call(self._ollama.ps).models, model)
 
     def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Returns a vector for each text, L2-normalised by the server. Texts are never truncated: if one is too long,
-        the call fails."""
+        """Returns a vector for each text, L2-normalised by the server. A text that is too long fails the call."""
         sent = [text.encode(errors="replace").decode() for text in texts]  # a lone surrogate cannot be sent
         vectors = self._call(lambda: self._ollama.embed(model, sent, truncate=False, keep_alive="30m")).embeddings
         lengths = {len(vector) for vector in vectors}
@@ -89,7 +88,6 @@ class OllamaHost(Http):
         return vectors
 
     def _call(self, call: Callable[[], Result]) -> Result:
-        """Returns the result of `call`. Raises CallError if it cannot read the response."""
         try:
             return call()
         except (ValueError, TypeError, RecursionError) as error:

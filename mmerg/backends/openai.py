@@ -51,13 +51,8 @@ class _Models(BaseModel):
 
 
 class OpenAI(Adapter):
-    """A `Backend` for one model at one server.
-
-    Args:
-        dialect: the kind of server, a key of `DIALECTS`.
-        load: `num_ctx`, the number of tokens that a call may need.
-        token_env: the environment variable with the server's token, which is never saved.
-    """
+    """A `Backend` for one model at one server. dialect: the kind of server, a key of `DIALECTS`. load: `num_ctx`, the
+    number of tokens that a call may need. token_env: the environment variable with the server's token, never saved."""
 
     def __init__(
         self,
@@ -139,7 +134,7 @@ class OpenAI(Adapter):
         return described.version, digest, described
 
     def _takes_images(self) -> bool:
-        """Returns whether the model takes images, which shows in the length of a prompt with an image."""
+        """Returns True if the model takes images, which shows in the length of a prompt with an image."""
 
         def count_tokens(*images: Image) -> int:
             request = Request((Message("user", "Hi", images),), Sampling(num_predict=1))
@@ -161,14 +156,13 @@ def _list_names(entry: Facts) -> list[JsonValue]:
 
 
 def _drop_folder(value: object) -> object:
-    """Returns the last part of an absolute path, because machines keep a model in different folders. Returns other
-    values unchanged."""
+    """Returns the last part of an absolute path, as machines keep a model in different folders. Keeps other values."""
     return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("/") else value
 
 
 def read_token(variable: str) -> str:
-    """Reads the token from the environment variable with this name; "" if there is no name. Raises ConfigError, which
-    does not show the token, if a request cannot carry it."""
+    """Reads the token from an environment variable; "" without a name. Raises ConfigError, which hides the token, if a
+    request cannot carry it."""
     token = os.environ.get(variable, "").strip() if variable else ""
     if variable and not (token and token.isascii() and token.isprintable() and " " not in token):
         what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"

@@ -1,4 +1,4 @@
-"""Distributes samples over several hosts that serve the same engine.
+"""Distribution of samples over several hosts that serve the same engine.
 
 A host's prefix cache helps only if all calls of a sample go to the same host. A sample therefore leases a slot of the
 least loaded host for all its calls. A failed call is retried, then moves to another host. A host that dies, hangs,
@@ -49,14 +49,12 @@ class Host:
 
 
 class Pool:
-    """Leases the slots of `hosts` to samples.
+    """The slots of `hosts`, which samples lease.
 
-    Args:
-        revive_after: seconds after which a host that is down is tried again.
-        patience: seconds for which a call waits while all hosts are down.
-        wait: while all hosts are down, they are tried again after `wait`, 2·wait, 4·wait, … seconds, but at least every
-            `revive_after` seconds.
-        attempts: how often a call is sent to a host, after pauses of `wait`, 2·wait, … seconds, before it moves on.
+    revive_after: seconds after which a host that is down is tried again. patience: seconds for which a call waits while
+    all hosts are down. They are then tried again after `wait`, 2·wait, 4·wait, … seconds, but at least every
+    `revive_after` seconds. attempts: how often a call is sent to a host, after pauses of `wait`, 2·wait, … seconds,
+    before it moves on.
     """
 
     def __init__(
@@ -195,7 +193,6 @@ class Pool:
             self._pause(attempt)
 
     def _make_lasting_error(self, errors: Iterable[CallError], where: str) -> ConfigError:
-        """Builds the error for a run whose model no host can serve."""
         first, *_ = errors
         brief = self._engine and self._engine.brief()
         if first.failure is Failure.MODEL_NOT_LOADED:
@@ -205,7 +202,6 @@ class Pool:
         return ConfigError(what, where=where, hint=f"{first.hint}; {hint}")
 
     def _pause(self, attempt: int) -> None:
-        """Waits before hosts that are down are tried again."""
         longest = self._revive_after or self._wait  # with revive_after=0 there must be a pause, too
         self._closed.wait(min(self._wait * 2 ** min(attempt, 30), longest))
 

@@ -44,8 +44,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """The values of all samplers, so that no server default changes a result. A top_k or repeat_last_n of 0 means off.
-    stop: texts before which a completion ends."""
+    """The values of all samplers, so that no server default changes a result. A top_k or repeat_last_n of 0 is off."""
 
     num_predict: int = 256
     temperature: float = 0.0
@@ -57,7 +56,7 @@ class Sampling:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int = 0
-    stop: tuple[str, ...] = ()
+    stop: tuple[str, ...] = ()  # texts before which a completion ends
 
     def override(self, samplers: Mapping[str, object]) -> Sampling:
         """Returns a copy with the values of `samplers`, by name."""
@@ -65,11 +64,9 @@ class Sampling:
         return Sampling(**values | {"stop": tuple(values["stop"])})
 
     def derive_seed(self, *call: str | int) -> Sampling:
-        """Returns a copy with a seed for one call: a sample, stage, pass and candidate number.
-
-        With a shared seed, random choices in different calls would depend on each other. At temperature 0 the seed
-        stays, so that equal prompts share an entry of the completion cache.
-        """
+        """Returns a copy with a seed for one call: a sample, stage, pass and candidate number. With a shared seed,
+        random choices in different calls would depend on each other. At temperature 0 the seed stays, so that equal
+        prompts share an entry of the cache."""
         if not self.temperature:
             return self
         digest = hashlib.sha256(json.dumps([self.seed, *call]).encode()).digest()
@@ -78,21 +75,14 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Request:
-    """A chat call.
-
-    Attributes:
-        schema: a JSON schema as canonical JSON text, or "" for free text.
-        logprobs: whether to return the log-probability of each token.
-        alternatives: how many of the likeliest tokens in each token's place to return as well.
-        likelihood_of: a text to score as the completion (`likelihood.py`).
-    """
+    """A chat call."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
-    schema: str = ""
-    logprobs: bool = False
-    alternatives: int = 0
-    likelihood_of: str = ""
+    schema: str = ""  # a JSON schema as canonical JSON text, or "" for free text
+    logprobs: bool = False  # return the log-probability of each token
+    alternatives: int = 0  # how many of the likeliest tokens in each token's place to return as well
+    likelihood_of: str = ""  # a text to score as the completion (`likelihood.py`)
 
     def digest(self) -> str:
         """Returns the SHA-256 (hex) of everything that the completion depends on. An image counts by its hash."""
@@ -157,14 +147,6 @@ class Completion(BaseModel):
 
     Thoughts that a server leaves in `text` are moved to `thinking`. `logprobs` then has only the tokens of the text, or
     none if it is unclear which these are.
-
-    Attributes:
-        logprobs: the tokens of the text with their log-probabilities, if requested.
-        reused_tokens: tokens of the prompt that came from the server's prefix cache, None if unknown.
-        response_tokens: tokens that the model wrote, including its thoughts.
-        prompt_seconds: how long the server evaluated the prompt.
-        seconds: how long the whole call took, by the client's clock.
-        removed: "thinking" if thoughts were moved, "log-probabilities" if all of them were dropped.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -172,15 +154,15 @@ class Completion(BaseModel):
     text: Text
     finish: Finish
     thinking: Text = ""
-    logprobs: tuple[TokenLogprob, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] = ()  # of the tokens of the text, if requested
     prompt_tokens: Count = 0
-    reused_tokens: Count | None = None
-    response_tokens: Count = 0
-    prompt_seconds: Seconds = 0.0
-    seconds: Seconds = 0.0
+    reused_tokens: Count | None = None  # of the prompt, from the server's prefix cache; None if unknown
+    response_tokens: Count = 0  # that the model wrote, including its thoughts
+    prompt_seconds: Seconds = 0.0  # how long the server evaluated the prompt
+    seconds: Seconds = 0.0  # how long the whole call took, by the client's clock
     host: str = ""
     cached: bool = False
-    removed: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    removed: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)  # "thinking", "log-probabilities"
 
     @model_validator(mode="before")
     @classmethod
@@ -206,27 +188,17 @@ class Completion(BaseModel):
 
 
 class Engine(BaseModel):
-    """A model on a server: everything besides the request that can change a completion.
-
-    Attributes:
-        backend, version: the kind of server and its version.
-        digest: of the model's files, or of the server's description of them.
-        capabilities: the server's names of what the model can do. Includes thinking if the chat template has tags for
-            thoughts.
-        context_length: the model's limit in tokens, 0 if unknown.
-        load: the load options, `think`, and `adapter`, the revision of the code that sends requests and reads
-            responses.
-    """
+    """A model on a server: everything besides the request that can change a completion."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    backend: str
-    version: str
+    backend: str  # the kind of server
+    version: str  # of the server
     model: str
-    digest: str
-    capabilities: tuple[str, ...] = ()
-    context_length: int = 0
-    load: dict[str, int | str | bool | float] = {}
+    digest: str  # of the model's files, or of the server's description of them
+    capabilities: tuple[str, ...] = ()  # the server's names, and thinking if the chat template has tags for thoughts
+    context_length: int = 0  # the model's limit in tokens, 0 if unknown
+    load: dict[str, int | str | bool | float] = {}  # load options, `think`, and `adapter`, the revision of its code
 
     @property
     def vision(self) -> bool:
@@ -246,7 +218,7 @@ class Engine(BaseModel):
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
 
     def brief(self) -> str:
-        """Returns one line about the engine for messages."""
+        """Describes the engine in a line, for messages."""
         return f"{self.backend} {self.version}, {self.model} {self.digest[:SHOWN_DIGEST]}, load {self.load}"
 
 
@@ -283,7 +255,7 @@ def make_engine_error(before: Engine, now: Engine, where: str) -> CallError:
 
 
 class Backend(Protocol):
-    """Serves requests. Several threads may share a backend."""
+    """A server of requests. Several threads may share it."""
 
     def describe(self) -> Engine:
         """Returns the engine. Raises CallError if the server cannot be reached or lacks the model."""

@@ -1,4 +1,4 @@
-"""Retries a call after failures that may be temporary: crashes, deadlines, a full queue, an unreachable server.
+"""Retries of a call after failures that may be temporary: crashes, deadlines, a full queue, an unreachable server.
 
 After the last attempt, `pool.py` moves the call to another host.
 
@@ -17,10 +17,8 @@ RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failur
 
 def retry(call: Callable[[], Result], attempts: int, wait: float, closed: CancelToken) -> Result:
     """Returns the result of `call`, after up to `attempts` attempts with pauses of `wait`, 2·wait, 4·wait, … seconds.
-
     Raises the last CallError, with the number of attempts in its message. Raises CallError interrupted if `closed` or
-    the current thread's token is cancelled during a pause.
-    """
+    the current thread's token is cancelled during a pause."""
     attempt = 1
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Classifies the errors of servers: turns a status and a body into a `CallError` with its `Failure` and a hint.
+"""The errors of servers: a status and a body as a `CallError` with its `Failure` and a hint.
 
 The wordings come from the source code of Ollama (v0.24.0 and v0.34.1), of llama.cpp's server (b10864), whose JSON
 Ollama passes on as a string inside `error`, of vLLM, and of SGLang.
@@ -76,18 +76,16 @@ _REQUEST_HINTS = {  # for rejected requests whose wording names the cause
 
 @dataclass(frozen=True)
 class ServerKind:
-    """A kind of server, with the hints for its errors: no server responds (start), it lacks {model} (pull), it is of
-    another kind (address), the context is too short (longer), it cannot load the model (unloadable), or it requires a
-    login (login). option: the prefix of the settings of its deadlines."""
+    """A kind of server, with the hints for its errors."""
 
     name: str
-    start: str
-    pull: str
-    address: str
-    longer: str = "raise num_ctx"
+    start: str  # no server responds
+    pull: str  # it lacks {model}
+    address: str  # it is of another kind
+    longer: str = "raise num_ctx"  # the context is too short
     unloadable: str = "see the server's log; use another model, or a version of the server that can load this one"
     login: str = "the server or its proxy requires a login: use a host without one"
-    option: str = "backend.adapter.deadlines."
+    option: str = "backend.adapter.deadlines."  # prefix of the settings of its deadlines
 
     def classify(self, status: int, body: str, *, model: str = "", where: str = "") -> CallError:
         """Builds the error for a response with `status` and `body`; status 200 means an error line inside a stream."""

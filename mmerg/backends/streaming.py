@@ -1,4 +1,4 @@
-"""Passes on the text of a completion while the model writes it, in the thread that makes the call.
+"""The text of a completion while the model writes it, in the thread that makes the call.
 
 with stream_to(print):
     backend.complete(request)      # a streaming adapter calls print with each piece; "" marks the start of a completion

@@ -1,4 +1,4 @@
-"""Separates a model's thoughts from the words of its completion, for servers that return both in one text.
+"""The separation of a model's thoughts from the words of its completion, for servers that return both in one text.
 
 `Completion` does this for every completion, so adapters need not do it. Models mark thoughts as follows:
 
@@ -101,7 +101,7 @@ def _find_tags(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_thought(text: str) -> bool:
-    """Returns whether the text between two tags in a sentence is a thought. If not, the sentence mentions both tags."""
+    """Returns True if the text between two tags in a sentence is a thought. If not, the sentence mentions both tags."""
     return any(map(str.isalnum, text)) and bool(re.search(r"[.!?\n]", text) or text == text.strip())
 
 
@@ -124,5 +124,5 @@ def find_first_token(tokens: Sequence[str], words: str) -> int | None:
 
 
 def may_think(template: str) -> bool:
-    """Returns whether a model with this chat template (Jinja or Go) may write thoughts before its words."""
+    """Returns True if a model with this chat template (Jinja or Go) may write thoughts before its words."""
     return any(pattern.search(template) for pattern in (_OPENING, _CLOSING_ALONE, _IN_TEMPLATE))

@@ -21,8 +21,7 @@ Agreement = Literal["alike", "tied", "other"]
 
 
 def check_parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
-    """Check that simultaneous calls of different lengths give the same completions as each alone. With vision they have
-    images."""
+    """Checks that simultaneous calls of different lengths give the completions of single ones. vision: with images."""
     rng = random.Random(7)
     number = max(concurrency, 2)
     groups: list[set[Agreement]] = []
@@ -47,7 +46,7 @@ def check_parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
 
 
 def compare_completions(first: Completion, second: Completion) -> Agreement:
-    """Compare two completions. alike: equal, except for what the order of sums on a GPU may change. tied: they first
+    """Compares two completions. alike: equal, except for what the order of sums on a GPU may change. tied: they first
     differ in a token for which both choices were equally likely. other: they differ otherwise."""
     for a, b in zip(first.logprobs, second.logprobs, strict=False):
         if abs(a.logprob - b.logprob) > MAX_DIFFERENCE:

@@ -1,4 +1,4 @@
-"""Checks a corpus, from settings to an exit code. The command is `mmerg/data.py`."""
+"""The check of a corpus, from settings to an exit code. The command is `mmerg/data.py`."""
 
 from pathlib import Path
 
@@ -52,6 +52,5 @@ def check_data(settings: RunSettings) -> int:
 
 
 def _check_memory(source: Exemplars) -> Section:
-    """Checks the corpus that exemplars come from."""
     problems, shown = check_counts(source.source, "memory")
     return Section([*problems, *source.find_foreign_text()], shown)

@@ -1,4 +1,4 @@
-"""Finds clips that give no frames, and clips that are much longer than their turns.
+"""Clips that give no frames, and clips that are much longer than their turns.
 
 As headers may be wrong, clips that look bad by their header, and clips that samples show, are extracted as in a run,
 which then uses these frames again.
@@ -29,7 +29,7 @@ Times = Mapping[Path, tuple[float, float]]
 
 
 def read_times(corpus: Corpus, progress: Progress) -> Times:
-    """The start of the picture in each file, and its end by the header, in seconds. Unreadable files are skipped."""
+    """Reads the start of the picture in each file, and its end by the header, in seconds. Skips unreadable files."""
 
     def read(path: Path) -> tuple[float, float] | None:
         try:
@@ -50,7 +50,7 @@ def read_times(corpus: Corpus, progress: Progress) -> Times:
 
 
 def find_doubtful_spans(corpus: Corpus, times: Times) -> list[Clip]:
-    """The clips whose span ends before the picture of the file starts, or exceeds its end."""
+    """Finds the clips whose span ends before the picture of the file starts, or exceeds its end."""
     doubtful: dict[Clip, None] = {}
     for clip in (turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns):
         if clip and clip.path in times:
@@ -64,8 +64,8 @@ def find_doubtful_spans(corpus: Corpus, times: Times) -> list[Clip]:
 
 
 def find_long_clips(corpus: Corpus, times: Times) -> dict[str, tuple[float, float]]:
-    """The turns ("dialogue/3") whose clip is over 1.5 times as long as their row, with the length of the row and of the
-    clip in seconds. A run uses no frame after 1.5 times the row."""
+    """Finds the turns ("dialogue/3") whose clip is over 1.5 times as long as their row, with the length of the row and
+    of the clip in seconds. A run uses no frame after 1.5 times the row."""
     long: dict[str, tuple[float, float]] = {}
     for dialogue in corpus.dialogues:
         for number, turn in enumerate(dialogue.turns, start=1):
@@ -84,8 +84,8 @@ def find_bad_clips(
     store: FrameStore,
     progress: Progress,
 ) -> dict[Clip, ClipError]:
-    """The clips that give no frames, with the errors. Tries the doubtful clips, and those of the last turns of samples.
-    Raises RunError if the store cannot be written."""
+    """Finds the clips that give no frames, with the errors. Tries the doubtful clips, and those of the last turns of
+    samples. Raises RunError if the store cannot be written."""
     files: dict[Path, dict[Clip, None]] = defaultdict(dict)
     for clip in doubtful:
         files[clip.path][clip] = None

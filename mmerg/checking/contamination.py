@@ -1,4 +1,4 @@
-"""Checks whether a model knows lines of a dataset by heart, as scripts are in training data.
+"""The check whether a model knows lines of a dataset by heart, as scripts are in training data.
 
 The model completes lines, as in guided instruction (Golchin and Surdeanu, 2024, arXiv 2308.08493). For comparison it
 completes mixed-up lines: they start with the first half of another line, so that only the scene shows how they end.
@@ -19,9 +19,9 @@ RECITED = 0.8  # edit similarity to the second half, from 0 to 1, above which a 
 
 
 class Line(NamedTuple):
-    """A line in two halves. scene: the turns before it."""
+    """A line in two halves."""
 
-    scene: str
+    scene: str  # the turns before it
     speaker: str
     first: str
     second: str
@@ -66,7 +66,7 @@ def _complete(backend: Backend, name: str, line: Line) -> str:
 
 
 def _recites(completion: str, line: Line) -> bool:
-    """True if a line of the completion starts with the second half, or with the whole line."""
+    """Returns True if a line of the completion starts with the second half, or with the whole line."""
     from rapidfuzz.distance.Levenshtein import normalized_similarity
     from rapidfuzz.utils import default_process
 

@@ -66,7 +66,7 @@ def check_completion(backend: Backend) -> Finding:
 
 
 def _describe_thoughts_fault(completion: Completion) -> str:
-    """Describe what is wrong with the thoughts in a completion, and the remedy; "" if nothing is wrong."""
+    """Describes what is wrong with the thoughts in a completion, and the remedy; "" if nothing is wrong."""
     if "thinking" in completion.removed:
         what = "the server does not separate thoughts, so mmerg has to find them in the text"
         return f"{what}; use the model's instruct tag, or start the server with its reasoning parser: docs/servers.md"
@@ -78,7 +78,7 @@ def _describe_thoughts_fault(completion: Completion) -> str:
 
 
 def check_speed(backend: Backend, calls: int) -> Finding:
-    """Measure how fast the loaded model writes, and estimate the time of `calls` short calls."""
+    """Measures how fast the loaded model writes, and estimates the time of `calls` short calls."""
     completion = backend.complete(build_request("Count from 1 to 20 in words.", num_predict=24))
     pace, left = completion.response_tokens / max(completion.seconds, 1e-6), calls * completion.seconds
     text = f"{pace:.1f} tokens a second; the next {calls} calls take about {max(1, round(left / 60))} min"
@@ -88,7 +88,7 @@ def check_speed(backend: Backend, calls: int) -> Finding:
 
 
 def check_schema(backend: Backend) -> Finding:
-    """Check that a completion follows a schema, with its fields in the order of the class, though the prompt asks for
+    """Checks that a completion follows a schema, with its fields in the order of the class, though the prompt asks for
     plain words. Only if the order is kept does a model reason before it decides."""
     text = "Say hello in one short sentence of plain words, without any JSON."
     completion = backend.complete(build_request(text, output=Steps, num_predict=ENOUGH))
@@ -102,7 +102,7 @@ def check_schema(backend: Backend) -> Finding:
 
 
 def check_logprobs(backend: Backend) -> Finding:
-    """Check that free text has log-probabilities, which perplexity needs."""
+    """Checks that free text has log-probabilities, which perplexity needs."""
     completion = backend.complete(build_request(HELLO, num_predict=ENOUGH))
     if "log-probabilities" in completion.removed:
         what = "it is not clear which tokens are thoughts: self_ppl cannot be computed"
@@ -113,7 +113,7 @@ def check_logprobs(backend: Backend) -> Finding:
 
 
 def check_likelihood(backend: Backend) -> Finding:
-    """Check that the log-probabilities of a given text are below 0, and higher than those of a text that does not fit.
+    """Checks that the log-probabilities of a given text are below 0, and higher than those of a text that does not fit.
     Only checks with form=likelihood need this."""
     request = build_request(HELLO, num_predict=24)
     completion = backend.complete(request)
@@ -140,7 +140,7 @@ def _mean_logprob(completion: Completion) -> float:
 
 
 def check_seeds(backend: Backend, sampling: Sampling) -> Finding:
-    """Check that a seed repeats a completion, and that another changes it. Fails only if the backbone samples."""
+    """Checks that the same seed repeats a completion, and another changes it. Fails only if the backbone samples."""
     sampled = replace(sampling, temperature=1.0, num_predict=32)
     text = "Tell a story about a storm."
     texts = (
@@ -158,7 +158,7 @@ def check_seeds(backend: Backend, sampling: Sampling) -> Finding:
 
 
 def check_two_images(backend: Backend) -> Finding:
-    """Check that both of two images reach the model: replacing either changes the completion."""
+    """Checks that both of two images reach the model: replacing either changes the completion."""
     red, blue = (encode_image(np.full((128, 128, 3), values, np.uint8)) for values in ((40, 40, 220), (220, 60, 40)))
     both, *changed = (
         backend.complete(build_request("Describe the images in one sentence.", pair, num_predict=16))
@@ -175,7 +175,6 @@ def check_two_images(backend: Backend) -> Finding:
 
 
 def count_frame_tokens(backend: Backend, width: int, height: int) -> int:
-    """Count the prompt tokens of a picture of this size."""
     ramp = np.linspace(0, 255, width * height * 3).astype(np.uint8).reshape(height, width, 3)
     text = "Describe what you see."
     with_image = backend.complete(build_request(text, [encode_image(ramp)], num_predict=8))
@@ -184,7 +183,7 @@ def count_frame_tokens(backend: Backend, width: int, height: int) -> int:
 
 
 def check_frame_tokens(tokens: int, width: int, height: int, family: str, engine: Engine) -> Finding:
-    """Check that a frame has as many tokens as the model needs. family: the model's architecture, or else its name."""
+    """Checks that a frame has as many tokens as the model needs. family: the model's architecture, or else its name."""
     size = f"a frame of {width}x{height} px takes {tokens} tokens"
     if tokens <= 1:
         return "open", f"{size} by the server's count, which ignores pictures"
@@ -200,13 +199,13 @@ def check_frame_tokens(tokens: int, width: int, height: int, family: str, engine
 
 
 def is_before_llama_server(engine: Engine) -> bool:
-    """True for an Ollama before 0.30, which runs models itself and not in a llama-server."""
+    """Returns True for an Ollama before 0.30, which runs models itself and not in a llama-server."""
     numbers = re.match(r"(\d+)\.(\d+)", engine.version)
     return engine.backend == "ollama" and numbers is not None and tuple(map(int, numbers.groups())) < (0, 30)
 
 
 def check_context(engine: Engine) -> Finding:
-    """Check that the model supports the context length in the settings."""
+    """Checks that the model supports the context length in the settings."""
     wanted = engine.load.get("num_ctx", 0)
     if engine.context_length and int(wanted) > engine.context_length:
         text = f"num_ctx {wanted} is over the model's own {engine.context_length}: the server would clamp it silently"
@@ -215,7 +214,7 @@ def check_context(engine: Engine) -> Finding:
 
 
 def check_loaded_model(loaded: ProcessResponse.Model | None, engine: Engine) -> Finding:
-    """Check where Ollama loaded the model, and with which context. loaded: its entry in `ollama ps` after a call."""
+    """Checks where Ollama loaded the model, and with which context. loaded: its entry in `ollama ps` after a call."""
     if loaded is None:
         return "failed", "the model is not loaded after a call; the server unloads it at once"
     wanted, size = int(engine.load.get("num_ctx", 0)), loaded.size or 0
@@ -235,14 +234,14 @@ def build_request(
     num_predict: int = 128,
     sampling: Sampling | None = None,
 ) -> Request:
-    """Build a request with one message. It asks for log-probabilities if there is no `output` class."""
+    """Builds a request with one message. It asks for log-probabilities if there is no `output` class."""
     schema = build_json_schema(output, UNBOUND).text if output else ""
     sampling = sampling or Sampling(num_predict=num_predict, seed=1)
     return Request((Message("user", text, tuple(images)),), sampling, schema, logprobs=not schema)
 
 
 def get_written(completion: Completion) -> tuple[str, str]:
-    """The thoughts and the text of a completion, which are compared, as a short completion may be all thoughts."""
+    """Returns the thoughts and the text of a completion. Both are compared, as a short one may be all thoughts."""
     return completion.thinking, completion.text
 
 

@@ -32,10 +32,10 @@ MAX_NAMES = 20  # in a message
 
 
 class Section(NamedTuple):
-    """A section of the output. problems: one line each. shown: what is printed before the problems of all sections."""
+    """A section of the output."""
 
-    problems: Sequence[str]
-    shown: Sequence[RenderableType]
+    problems: Sequence[str]  # one line each
+    shown: Sequence[RenderableType]  # printed before the problems of all sections
 
 
 class Count(NamedTuple):
@@ -71,7 +71,6 @@ def count_parts(corpus: Corpus, known: PublishedCounts) -> list[Count]:
 
 
 def check_counts(corpus: Corpus, title: str = "corpus") -> Section:
-    """Compares a corpus with its published counts."""
     known = find_counts(corpus.name, corpus.split) or PublishedCounts(None, None)
     counts, name = count_parts(corpus, known), f"{title}: {corpus.name} {corpus.split}"
     differing = ", ".join(

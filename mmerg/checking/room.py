@@ -1,4 +1,4 @@
-"""Checks whether the longest dialogue of a corpus fits the context of a model.
+"""The check whether the longest dialogue of a corpus fits the context of a model.
 
 The prompts are those of a run, rendered for the dry backend. Tokens are estimated. What the dry backend does not write
 counts extra: outputs of earlier agents, refused completions, exemplars, and images as the server counts them.
@@ -39,7 +39,7 @@ def check_room(settings: RunSettings, engine: Engine, image_tokens: int) -> Find
 
 
 def _count_tokens(settings: RunSettings, engine: Engine, sample: Sample, image_tokens: int) -> int:
-    """The tokens of the longest call of a pass, with its completion."""
+    """Counts the tokens of the longest call of a pass, with its completion."""
     frames, backbone, events = settings.frames, settings.backbone, list[Event]()
     blind = frames.model_copy(update={"last_turns": 0})  # decodes no clip
     planned = SystemPlan(plan_prompts(settings), blind, sources={}, cache_dir=Path(settings.cache_dir))

@@ -1,4 +1,4 @@
-"""Gets the output of one stage from the model, or from the user's function.
+"""The output of one stage, from the model or from the user's function.
 
 For the model, it renders the prompt, makes the call, and validates the completion. If that is invalid, the model sees
 it again with a complaint and tries once more, at most `system.max_repairs` times. A failed call raises CallError and is
@@ -48,14 +48,13 @@ FIX_CODE = (
 
 @dataclass(frozen=True)
 class Asker:
-    """Implements `loops.loop.Ask` for one sample. sampling: of the backbone; stages may override parts. sources: the
-    sources for this sample, by symbol."""
+    """The `loops.loop.Ask` of one sample."""
 
     prompts: Prompts
     backend: Backend
-    sampling: Sampling
+    sampling: Sampling  # of the backbone; stages may override parts
     emit: Emit
-    sources: Mapping[str, BoundSource] = field(default_factory=dict)
+    sources: Mapping[str, BoundSource] = field(default_factory=dict)  # for this sample, by symbol
 
     def __call__(
         self,
@@ -174,8 +173,7 @@ class Asker:
 
 
 def name_token_limit(system: System, stage: Stage) -> str:
-    """Returns the setting that limits the tokens of a completion, such as
-    `system.stages.sgrg.sampling.num_predict=…`."""
+    """Names the setting that limits the tokens of a completion, such as `system.stages.sgrg.sampling.num_predict=…`."""
     node = "system.auditor" if system.auditor and stage.name == system.auditor.name else f"system.stages.{stage.name}"
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 

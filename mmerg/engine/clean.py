@@ -1,4 +1,4 @@
-"""Removes what a model writes around the spoken words of a response: speaker names, quotation marks, stage directions.
+"""The removal of what a model writes around the spoken words: speaker names, quotation marks, stage directions.
 
 Only speakers of the dialogue count as names. Text in asterisks or round brackets is a direction only if it stands
 before, after or between sentences, so that emphasis (*really*) and asides (the old one) remain. Text in square brackets

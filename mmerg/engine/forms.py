@@ -31,12 +31,11 @@ ANEW = "answer anew: this does not fit what is shown"
 
 @dataclass(frozen=True)
 class Forms:
-    """The checks of one pass. auditor: prompts for odds and comparison show its inputs. call: calls the backbone, and
-    records the call."""
+    """The checks of one pass."""
 
     prompts: Prompts
-    auditor: Stage
-    call: Callable[[Request], Completion]
+    auditor: Stage  # prompts for odds and comparison show its inputs
+    call: Callable[[Request], Completion]  # calls the backbone, and records the call
 
     def check(self, stage: Stage, state: State) -> Verdict:
         """Returns the verdict on the output of `stage`. Raises CompletionError if there is no score."""

@@ -37,11 +37,9 @@ def get_recent_clips(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
 
 
 def shuffle_clips(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, ...]:
-    """With `show=shuffled`, returns the samples with the clips of another conversation's last turns.
-
-    The latest clip replaces the latest. Which conversation it is depends only on the samples' ids. With other settings,
-    returns the samples unchanged. Raises ConfigError if only one conversation has clips.
-    """
+    """Returns, with `show=shuffled`, the samples with the clips of another conversation's last turns; else the same
+    samples. The latest clip replaces the latest. Which conversation it is depends only on the samples' ids. Raises
+    ConfigError if only one conversation has clips."""
     if settings.show != "shuffled":
         return tuple(samples)
     clips = {sample.id: _present_clips(sample.scene, settings.last_turns) for sample in samples}
@@ -82,7 +80,7 @@ def snapshot_clips(samples: Iterable[Sample], last_turns: int) -> Snapshot:
 
 
 class ClipPrefetcher:
-    """Extracts frames from clips. All clips of a planned file are extracted in one pass, at its first use.
+    """An extractor of frames from clips. All clips of a planned file are extracted in one pass, at its first use.
 
     Later reads use the store. Failed clips are remembered, as decoding a span outside its file takes a whole pass.
     planned: by file. snapshot: the files at the start of the run; if one is missing or changes, its sample fails.
@@ -119,7 +117,7 @@ class ClipPrefetcher:
 
 @dataclass(frozen=True)
 class KeyframeSampler:
-    """Selects the keyframes of samples. All samples of a run share the prefetcher."""
+    """A sampler of keyframes. All samples of a run share the prefetcher."""
 
     settings: FramesSettings
     store: FrameStore
@@ -172,7 +170,6 @@ class KeyframeSampler:
         return state
 
     def _make_grey(self, frame: Frame) -> Frame:
-        """Returns a grey picture of the same size."""
         grey = np.full((frame.height, frame.width, 3), 128, np.uint8)
         return frame.model_copy(update={"sha256": self.store.write(to_jpeg(grey, self.settings.jpeg_quality))})
 

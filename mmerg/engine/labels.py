@@ -41,16 +41,12 @@ def list_orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]
 
 
 def build_schema(labels: Sequence[str]) -> str:
-    """Returns the JSON schema of a completion that consists of one label."""
     return json.dumps({"type": "string", "enum": list(labels)}, ensure_ascii=False)
 
 
 def read_top_logprobs(place: TokenLogprob) -> tuple[dict[str, float], float]:
-    """Returns the natural log-probabilities of the top tokens at a place, and an upper bound for all other tokens.
-
-    The bound is the lowest of these log-probabilities. If the schema forced a token that is not among the top tokens,
-    the bound is that of half the probability.
-    """
+    """Returns the natural log-probabilities of the top tokens at a place, and an upper bound for all other tokens: the
+    lowest of them or, if the schema forced a token that is not among them, that of half the probability."""
     logprobs = {top.token: top.logprob for top in place.top_logprobs}
     forced = place.token not in logprobs
     logprobs[place.token] = place.logprob
@@ -69,8 +65,8 @@ def require_logprobs(completion: Completion, needed_by: str) -> None:
 
 
 def read_labels(completion: Completion, labels: Sequence[str]) -> dict[str, float]:
-    """Returns the normalised natural log-probability of each label, read from the first token that is not only
-    white space or a quotation mark.
+    """Returns the normalised natural log-probability of each label, read from the first token that is not only white
+    space or a quotation mark.
 
     The labels that a token begins share its probability equally. A label that no top token begins gets the bound of
     `read_top_logprobs`. Raises ConfigError if the completion has no log-probabilities, and CompletionError if no token

@@ -1,4 +1,4 @@
-"""Runs several items at once in threads: calls wait for a server, and decoding releases the interpreter lock."""
+"""Several items at once in threads: calls wait for a server, and decoding releases the interpreter lock."""
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -11,11 +11,8 @@ Out = TypeVar("Out")
 def run_in_threads(
     items: Iterable[Item], work: Callable[[Item], Out], slots: int, stop: Callable[[], None]
 ) -> Generator[Out, None, None]:
-    """Runs `work` on each item, on at most `slots` at a time, and yields the results as they arrive.
-
-    After an error or Ctrl-C it starts no more items, calls `stop` to cancel calls, yields the results that still
-    arrive, and then raises the error.
-    """
+    """Runs `work` on each item, on at most `slots` at a time, and yields the results as they arrive. After an error or
+    Ctrl-C it starts no more items, calls `stop` to cancel calls, yields what still arrives, and raises the error."""
     pending = iter(items)
     with ThreadPoolExecutor(slots, thread_name_prefix="sample") as threads:
         running: set[Future[Out]] = set()

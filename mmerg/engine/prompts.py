@@ -1,4 +1,4 @@
-"""Renders the prompt of a stage from three templates: `system.j2`, `shared.j2` and `<stage>.j2`.
+"""The prompt of a stage, rendered from three templates: `system.j2`, `shared.j2` and `<stage>.j2`.
 
 `shared.j2` shows the frames, the dialogue and the outputs that the stage sees. It comes first and gives the same bytes
 for every agent with the same inputs, so that a server's prefix cache makes further agents cheap. Templates get only the
@@ -46,30 +46,28 @@ class TurnView:
 
 @dataclass(frozen=True)
 class FrameView:
-    """A keyframe as prompts show it. number: from 1. turn: its number, from 1. time: in seconds from the start of the
-    clip. description: for models without vision; empty for others."""
+    """A keyframe as prompts show it."""
 
-    number: int
-    turn: int
+    number: int  # from 1
+    turn: int  # its number, from 1
     speaker: str
-    time: float
-    description: str
+    time: float  # in seconds from the start of the clip
+    description: str  # for models without vision; empty for others
 
 
 @dataclass(frozen=True)
 class FramesView:
-    """The input V: the frames, and their form, which is images, montage or descriptions."""
+    """The input V: the frames, and their form."""
 
-    form: str
+    form: str  # images, montage or descriptions
     frames: tuple[FrameView, ...]
 
 
 class Prompts:
-    """The templates of one system. They are read once, so that later changes of the files do not affect a run."""
+    """The templates of one system, read and checked once, so that later changes of files have no effect. emotion_of:
+    whose emotion the labels name. Raises ConfigError if a template or check is missing or cannot be read."""
 
     def __init__(self, system: System, emotion_of: EmotionOf = "responder") -> None:
-        """Reads and checks all templates. emotion_of: whose emotion the dataset's labels name. Raises ConfigError if a
-        stage has no template, or if a template or check cannot be read."""
         self.system, self.emotion_of = system, emotion_of
         self._folders = ", ".join(map(str, system.prompts))
         self._sources = self._read()
@@ -109,13 +107,8 @@ class Prompts:
     def render_messages(
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
     ) -> tuple[Message, ...]:
-        """Returns the first messages of a call of `stage`.
-
-        Args:
-            supplied: inputs from sources, by symbol.
-            outline: describes the fields of the completion; empty for plain text.
-            correction: what the stage sees of its previous output if it runs again.
-        """
+        """Returns the first messages of a call of `stage`. supplied: inputs from sources, by symbol. outline: describes
+        the fields of the completion; "" for plain text. correction: what a rerun sees of the last output."""
         stages = self.system.stages
         inputs = select_inputs(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         scope: Inputs = {
@@ -246,7 +239,6 @@ def _analyse(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
 
 
 def _gives_label_alone(stage: Stage) -> bool:
-    """Returns True if the stage gives nothing but an emotion, which is read from label probabilities."""
     return bool(stage.label and stage.output and len(stage.output.model_fields) == 1)
 
 

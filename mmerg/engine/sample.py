@@ -1,4 +1,4 @@
-"""Runs one sample, from its clips to its line in the results. A failed sample never affects another."""
+"""The run of one sample, from its clips to its line in the results. A failed sample never affects another."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -35,15 +35,14 @@ KeepFrame = Callable[[str, Callable[[], bytes]], None]  # stores a JPEG by hash;
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that the samples of a run share. sampling: of the backbone; stages may override parts. max_images: of
-    one call. sources: by symbol."""
+    """Everything that the samples of a run share."""
 
     prompts: Prompts
     sampler: KeyframeSampler
-    sampling: Sampling
+    sampling: Sampling  # of the backbone; stages may override parts
     engine: Engine
-    max_images: int
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    max_images: int  # of one call
+    sources: Mapping[str, Source] = field(default_factory=dict)  # by symbol
 
     def run_sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
         """Runs a sample and returns its result, even if the sample fails. Raises CallError if the user interrupts the

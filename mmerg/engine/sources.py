@@ -11,16 +11,15 @@ from mmerg.runs.events import Excluded
 
 @dataclass(frozen=True, slots=True)
 class SourceOutput:
-    """What a source supplies for one call of a stage. content: for the prompt. For the trace only: excluded, the items
-    that guards withheld; and problem, why there is no content."""
+    """What a source supplies for one call of a stage."""
 
-    content: tuple[Mapping[str, object], ...]
-    excluded: tuple[Excluded, ...] = ()
-    problem: str = ""
+    content: tuple[Mapping[str, object], ...]  # for the prompt
+    excluded: tuple[Excluded, ...] = ()  # the items that guards withheld; only for the trace
+    problem: str = ""  # why there is no content; only for the trace
 
 
 class Source(Protocol):
-    """Supplies one input to the stages that see it. Several threads call it.
+    """A supplier of one input to the stages that see it. Several threads call it.
 
     A source may also have `describe_missing(samples)`, which returns a note on what the source lacks, printed before
     the first call; `facts`, a dict that is stored with the run's settings; and `close()`, which another thread calls to

@@ -32,7 +32,6 @@ class State:
 
     @property
     def ordered_labels(self) -> tuple[str, ...]:
-        """The emotions to choose from, in the order of prompts and schemas."""
         return self.labels or self.scene.labels
 
     def get(self, symbol: str) -> Output | None:
@@ -91,11 +90,10 @@ class Correction:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of several independent candidates. number: from 0, a part of the seed. completions: by symbol, the model's
-    completion and the output before it is cleaned."""
+    """One of several independent candidates."""
 
-    number: int
-    completions: dict[str, tuple[Completion, Output]] = field(default_factory=dict)
+    number: int  # from 0, a part of the seed
+    completions: dict[str, tuple[Completion, Output]] = field(default_factory=dict)  # by symbol; each with its output
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ class Pass:
 
     def rank(self) -> tuple[float, ...]:
         """Returns (*score, -t), or (c1, c2, …, -t) with the checks of the audit. The highest rank wins; in a tie, the
-        earlier pass. A pass without score and audit has the lowest rank, ()."""
+        earlier pass. Without score and audit the rank is the lowest, ()."""
         if self.score is None and self.audit:
             return (*self.audit.checks, -self.t)
         return () if self.score is None else (*self.score, -self.t)

@@ -32,7 +32,7 @@ PIXELS: dict[Kind, int] = {"picture": 50_000_000, "clip": 9_000_000}
 
 @dataclass(frozen=True)
 class Upload:
-    """A file from a client. Its data are not validated."""
+    """A file from a client, whose data are not validated."""
 
     kind: Kind
     data: bytes

@@ -1,1 +1,1 @@
-"""Lets a local model judge the replies of finished runs. A judge is a system with an independent stage per aspect."""
+"""Judgements of finished runs by a local model. A judge is a system with an independent stage per aspect."""

@@ -20,13 +20,13 @@ from mmerg.scoring.run_results import RunResults
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A sample to judge. replies: one per run, in the order of the runs; None if the sample failed."""
+    """A sample to judge."""
 
     id: str
     dialogue: str
     history: tuple[tuple[str, str], ...]
     responder: str
-    replies: tuple[str | None, ...]
+    replies: tuple[str | None, ...]  # one per run, in the order of the runs; None if the sample failed
 
     @property
     def no_reply(self) -> tuple[int, ...]:
@@ -41,23 +41,22 @@ class Item:
 
 @dataclass(frozen=True)
 class JudgingSet:
-    """The items of one judging, sorted by dialogue and id. skipped: the number of excluded samples, by reason."""
+    """The items of one judging, sorted by dialogue and id."""
 
     runs: tuple[RunResults, ...]
     items: tuple[Item, ...]
-    skipped: dict[str, int]
+    skipped: dict[str, int]  # number of excluded samples, by reason
 
     def digest(self) -> str:
-        """SHA-256 (hex) of everything that the judge sees, with ids and dialogues."""
+        """Returns the SHA-256 (hex) of everything that the judge sees, with ids and dialogues."""
         content = [[item.id, item.dialogue, item.history, item.responder, item.replies] for item in self.items]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def select_items(*runs: RunResults, count: int | None = None, seed: int = 0) -> JudgingSet:
-    """Selects the samples of a run, or those that all runs have; at most `count` of them, drawn with the seed.
-
-    Raises ConfigError if a run is given twice. Raises RunError if the runs cannot be compared (see `check_comparable`),
-    a sample has different histories in them, or there is no reply to judge."""
+    """Selects the samples of a run, or those that all runs have; at most `count` of them, drawn with the seed. Raises
+    ConfigError if a run is given twice, and RunError if the runs cannot be compared (see `check_comparable`), a sample
+    has different histories in them, or there is no reply to judge."""
     where = " and ".join(str(run.path) for run in runs)
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigError("a run cannot be compared with itself", where=where, hint="name two different run folders")
@@ -78,7 +77,7 @@ def select_items(*runs: RunResults, count: int | None = None, seed: int = 0) -> 
 
 
 def _build_item(results: Sequence[Result], where: str) -> Item:
-    """The item of a sample with its result in each run. Raises RunError if the histories differ or are empty."""
+    """Builds the item of a sample with its result in each run. Raises RunError if the histories differ or are empty."""
     first = results[0]
     histories = {(result.history, result.responder) for result in results if result.ok}
     if len(histories) > 1 or any(not history for history, _ in histories):

@@ -1,8 +1,9 @@
-"""Asks a judge about one item: one call for each aspect, order of the replies, and repeat.
+"""A judge that is asked about one item: one call for each aspect, order of the replies, and repeat.
 
 The judge is a system whose stages see only D, the history, and R, the replies. If its completion is still invalid after
 all repairs, the verdict is unusable; it is never guessed. A failed call fails the item. An item without a reply needs
-no call."""
+no call.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -47,17 +48,16 @@ def build_judge_system(rubric: RubricSettings) -> System:
 
 @dataclass(frozen=True)
 class Judge:
-    """A judge of items. sampling: with the seed of the first repeat; each later repeat adds 1 to it. replies: how many
-    an item has, 1 to rate or 2 to compare. repeats: how often each question is asked."""
+    """A judge of items."""
 
     prompts: Prompts
-    sampling: Sampling
-    replies: int
-    repeats: int
+    sampling: Sampling  # with the seed of the first repeat; each later repeat adds 1 to it
+    replies: int  # of an item: 1 to rate, or 2 to compare
+    repeats: int  # how often each question is asked
 
     @property
     def rounds(self) -> list[tuple[tuple[int, ...], int]]:
-        """For each call per item and aspect: the order of the replies, and the number of the repeat. Rounds with the
+        """The order of the replies and the number of the repeat, for each call per item and aspect. Rounds with the
         same prompt are consecutive, so that the server's prefix cache helps."""
         return list(product(permutations(range(self.replies)), range(self.repeats)))
 
@@ -74,7 +74,7 @@ class Judge:
         return Verdicts.model_validate(run_attempt(started, decide, emit)[0])
 
     def _ask_all(self, item: Item, backend: Backend, emit: Emit) -> Iterator[Verdict]:
-        """Asks every question about the item, and emits and yields the verdicts."""
+        """Asks every question about the item. Emits and yields the verdicts."""
         if item.no_reply:
             return
         state = State(item.scene)
@@ -95,7 +95,7 @@ class Judge:
 
 
 def _to_fields(output: Output) -> Fields:
-    """The fields of a verdict from the judge's validated output."""
+    """Returns the fields of a verdict from the judge's validated output."""
     if isinstance(output, Preference):
         return {"choice": _CHOICES[output.better], "reason": output.reason}
     assert isinstance(output, Rating)

@@ -23,34 +23,21 @@ JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folde
 
 
 class _JudgingRecord(Record):
-    """What judgements and matches have in common.
+    """What judgements and matches have in common."""
 
-    Attributes:
-        judge: the name of the judge's backbone.
-        judging: the name of the folder with the verdicts.
-        drawn: the number of samples to judge.
-        n: judged samples, including those in `no_reply`.
-        no_reply: samples without a call, as a run failed on them.
-        failed: samples on which a call failed.
-        unjudged: samples that are not judged yet.
-        skipped: the number of excluded samples, by reason.
-        verdicts: the number of verdicts on the n samples, including unusable ones.
-        identity: what affects the verdicts.
-    """
-
-    judge: str
+    judge: str  # name of the judge's backbone
     engine: str
-    judging: str
+    judging: str  # name of the folder with the verdicts
     corpus: str
-    drawn: int
-    n: int
-    no_reply: int = 0
-    failed: int
-    unjudged: int
-    skipped: dict[str, int]
-    verdicts: int
+    drawn: int  # samples to judge
+    n: int  # judged samples, including those in `no_reply`
+    no_reply: int = 0  # samples without a call, as a run failed on them
+    failed: int  # samples on which a call failed
+    unjudged: int  # samples that are not judged yet
+    skipped: dict[str, int]  # excluded samples, by reason
+    verdicts: int  # on the n samples, including unusable ones
     unusable: int
-    identity: dict[str, str]
+    identity: dict[str, str]  # what affects the verdicts
 
     @property
     def rubric(self) -> str:
@@ -64,39 +51,35 @@ class _JudgingRecord(Record):
 
 
 class Judgement(_JudgingRecord):
-    """The ratings of one run, by aspect. replies: the digest of the run's replies. self_judged: the judge is the model
-    that wrote them."""
+    """The ratings of one run."""
 
     run: str
-    replies: str
+    replies: str  # their digest
     protocol: str
-    self_judged: bool
-    scores: dict[str, Score]
+    self_judged: bool  # the judge is the model that wrote them
+    scores: dict[str, Score]  # by aspect
 
 
 class Match(_JudgingRecord):
-    """The comparison of run A with run B. replies: the digests of their replies. self_judged: the runs whose replies
-    the judge wrote. aspects, overall: the scores by aspect and over all (see `score_preferences`). signs: the sign
-    tests by aspect. unequal: the inputs of the runs, if they differ."""
+    """The comparison of run A with run B."""
 
     runs: tuple[str, str]
-    replies: tuple[str, str]
-    self_judged: tuple[str, ...]
-    aspects: dict[str, dict[str, Score]]
-    overall: dict[str, Score]
-    signs: dict[str, SignTest]
-    unequal: str = ""
+    replies: tuple[str, str]  # their digests
+    self_judged: tuple[str, ...]  # the runs whose replies the judge wrote
+    aspects: dict[str, dict[str, Score]]  # the scores by aspect (see `score_preferences`)
+    overall: dict[str, Score]  # over all aspects
+    signs: dict[str, SignTest]  # the sign tests by aspect
+    unequal: str = ""  # the inputs of the runs, if they differ
 
 
 def digest_replies(results: Iterable[Result]) -> str:
-    """SHA-256 (hex) of all replies of a run, by id; the reply of a failed sample is None."""
+    """Returns the SHA-256 (hex) of all replies of a run, by id; the reply of a failed sample is None."""
     replies = sorted((result.id, result.response) for result in results)
     return hashlib.sha256(json.dumps(replies).encode()).hexdigest()
 
 
 def read_judgements(run: Path) -> dict[str, Judgement]:
-    """Reads the judgements beside a run, by name. Raises RunError if one cannot be read, or the run's replies have
-    changed since."""
+    """Reads the judgements beside a run, by name. Raises RunError if one cannot be read, or is of other replies."""
     judgements = {}
     for file in sorted(run.glob(judgement_file("*"))):
         judgement = _read(file, Judgement)
@@ -107,8 +90,7 @@ def read_judgements(run: Path) -> dict[str, Judgement]:
 
 
 def read_matches(run: RunRef) -> list[Match]:
-    """Reads the pairwise judgements in which a run is run A. Raises RunError if one cannot be read, or the run's
-    replies have changed since."""
+    """Reads the pairwise judgements with a run as run A. Raises RunError if one is unreadable, or of other replies."""
     matches = []
     for file in sorted(run.path.resolve().parent.glob(f"judge-*/{JUDGEMENT}")):
         try:
@@ -131,7 +113,7 @@ def read_match(folder: Path) -> Match:
 
 
 def judgement_file(name: str) -> str:
-    """The name of the file beside a judged run. name: see `Judgement.name`."""
+    """Returns the name of the file beside a judged run. name: see `Judgement.name`."""
     return f"judgement-{name}.json"
 
 

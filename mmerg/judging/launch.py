@@ -1,4 +1,4 @@
-"""Judges finished runs; `mmerg/judge.py` is the command."""
+"""The judging of finished runs; `mmerg/judge.py` is the command."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -69,7 +69,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
 
 
 def _select_sets(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[JudgingSet]:
-    """One set for each run, or one of two runs for a pairwise rubric."""
+    """Selects one set for each run, or one of two runs for a pairwise rubric."""
     pairwise = rubric.replies == 2
     if not folders or (pairwise and len(folders) != 2):
         need = "exactly two run folders" if pairwise else "one run folder or more"
@@ -82,7 +82,7 @@ def _select_sets(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> 
 
 @dataclass(frozen=True)
 class Judging:
-    """Judges sets of items with one judge."""
+    """The judging of sets of items by one judge."""
 
     settings: JudgeSettings
     backbone: BackbonePlan
@@ -112,7 +112,7 @@ class Judging:
         return f"{joined}||backend:{engine.backend}-{engine.version}"
 
     def find_self_judged(self, judging_set: JudgingSet) -> tuple[str, ...]:
-        """The names of the runs whose replies the judge's model wrote; none for a dry judge."""
+        """Finds the names of the runs whose replies the judge's model wrote; none for a dry judge."""
         if self.backbone.dry:
             return ()
         return tuple(run.run for run in judging_set.runs if same_model(self.engine, run.manifest.engine))
@@ -162,7 +162,7 @@ class Judging:
     def _score(
         self, judging_set: JudgingSet, samples: Sequence[Verdicts], names: Mapping[str, object]
     ) -> Judgement | Match:
-        """The scores of all items judged so far. names: the fields that identify the judging."""
+        """Scores all items judged so far. names: the fields that identify the judging."""
         judged = [sample for sample in samples if sample.status == "ok"]
         verdicts = [verdict for sample in judged for verdict in sample.verdicts]
         aspects, signature = self.aspects, self.signature
@@ -205,5 +205,5 @@ class Judging:
 
 
 def same_model(engine: Engine, other: Engine) -> bool:
-    """True if two engines run the same model: the same name, or the same weights."""
+    """Returns True if two engines run the same model: the same name, or the same weights."""
     return engine.model == other.model or bool(engine.digest and engine.digest == other.digest)

@@ -30,22 +30,22 @@ ENDS = {"win": 1, "tie": 0, "lose": -1}
 
 
 def _prefers_first(verdicts: Sequence[Verdict]) -> list[bool]:
-    """For each verdict except ties: it prefers the reply shown first. 50 % means no bias."""
+    """Returns for each verdict except ties whether it prefers the reply shown first. 50 % means no bias."""
     return [verdict.choice == "first" for verdict in verdicts if verdict.choice != "tie"]
 
 
 def _flips(verdicts: Sequence[Verdict]) -> list[bool]:
-    """For each pair: its two orders prefer different runs."""
+    """Returns for each pair whether its two orders prefer different runs."""
     return [{a_first.preferred, b_first.preferred} == {A, B} for a_first, b_first in _pair_orders(verdicts)]
 
 
 def agree_orders(verdicts: Sequence[Verdict]) -> list[bool]:
-    """For each pair: its two orders give the same verdict."""
+    """Returns for each pair whether its two orders give the same verdict."""
     return [a_first.preferred == b_first.preferred for a_first, b_first in _pair_orders(verdicts)]
 
 
 def _agree_repeats(verdicts: Sequence[Verdict]) -> list[bool]:
-    """For each two verdicts that differ only in the seed: they are the same."""
+    """Returns for each two verdicts that differ only in the seed whether they are the same."""
     pairs = combinations(verdicts, 2)
     return [verdict.choice == other.choice for verdict, other in pairs if verdict.order == other.order]
 
@@ -60,7 +60,7 @@ CONSISTENCY: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
 
 
 def score_ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
-    """Mean ratings by aspect, from 1 to 5, higher is better. A sample's rating is the mean over its repeats."""
+    """Scores mean ratings by aspect, from 1 to 5, higher is better. A sample's rating is the mean over its repeats."""
     dialogues = [sample.dialogue for sample in samples]
     scores = {}
     for aspect in aspects:
@@ -77,8 +77,8 @@ def _list_ratings(sample: Verdicts, aspect: str) -> list[int]:
 
 
 def score_preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
-    """Scores over all `aspects` together; each sample has the same weight. win, tie, lose: shares of pairs. margin:
-    pairs won minus pairs lost. The others: see `CONSISTENCY`."""
+    """Scores all `aspects` together; each sample has the same weight. win, tie, lose: shares of pairs. margin: pairs
+    won minus pairs lost. The others: see `CONSISTENCY`."""
     dialogues = [sample.dialogue for sample in samples]
     outcomes = [list(find_outcomes(sample, aspects)) for sample in samples]
     usable = [list(_group_usable(sample, aspects)) for sample in samples]
@@ -105,8 +105,8 @@ def _score_mean(
     ends: Sequence[int] = (0, 100),
     higher_is_better: bool | None = None,
 ) -> Score:
-    """The mean over samples of the mean of their cases, without the samples that have none. dialogues: of each
-    sample. ends: the first is the least possible value, the last the greatest."""
+    """Scores the mean over samples of the mean of their cases. Skips samples without cases. dialogues: by sample. ends:
+    the first is the least possible value, the last the greatest."""
     means = [
         (fmean(sample_cases), dialogue) for sample_cases, dialogue in zip(cases, dialogues, strict=True) if sample_cases
     ]
@@ -123,8 +123,8 @@ def _score_mean(
 
 
 def find_outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
-    """The outcome of the pair in each aspect with usable verdicts: 1 if A won, 0 for a tie, -1 if A lost. There is only
-    one outcome if a run gave no reply."""
+    """Yields the outcome of the pair in each aspect with usable verdicts: 1 if A won, 0 for a tie, -1 if A lost. There
+    is only one outcome if a run gave no reply."""
     if sample.no_reply:
         yield (B in sample.no_reply) - (A in sample.no_reply)
         return
@@ -138,32 +138,31 @@ def find_outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
 
 
 def _pair_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
-    """The verdicts of each repeat with A shown first and with B shown first, if both are usable."""
+    """Returns the verdicts of each repeat with A shown first and with B shown first, if both are usable."""
     by_first = {(verdict.repeat, verdict.order[0]): verdict for verdict in verdicts}
     repeats = [repeat for repeat, first in by_first if first == A and (repeat, B) in by_first]
     return [(by_first[repeat, A], by_first[repeat, B]) for repeat in repeats]
 
 
 def _group_usable(sample: Verdicts, aspects: Sequence[str]) -> Iterator[list[Verdict]]:
-    """The usable verdicts on each aspect that has some."""
+    """Yields the usable verdicts on each aspect that has some."""
     for aspect in aspects:
         if usable := [verdict for verdict in sample.verdicts if verdict.usable and verdict.aspect == aspect]:
             yield usable
 
 
 class SignTest(Record):
-    """The sign test on one aspect. won, lost: the dialogues of which A (B) won more pairs. p_holm: p, corrected for all
-    aspects."""
+    """The sign test on one aspect."""
 
-    won: int
-    lost: int
+    won: int  # dialogues of which A won more pairs
+    lost: int  # dialogues of which B won more pairs
     p: float
-    p_holm: float
+    p_holm: float  # p, corrected for all aspects
 
 
 def run_sign_tests(samples: Sequence[Verdicts], aspects: Sequence[str]) -> dict[str, SignTest]:
-    """An exact, two-sided sign test by aspect; p is 1 without votes. Pairs of a dialogue are not independent, so each
-    dialogue has one vote, for the run that won more of its pairs."""
+    """Runs an exact, two-sided sign test by aspect; p is 1 without votes. Pairs of a dialogue are not independent, so
+    each dialogue has one vote, for the run that won more of its pairs."""
     counts = []
     for aspect in aspects:
         votes: Counter[str] = Counter()

@@ -58,7 +58,7 @@ def tabulate_match(match: Match) -> Iterator[RenderableType]:
 
 
 def _describe_counts(judged: Judgement | Match) -> str:
-    """The judge, its verdicts, and how many samples lack some."""
+    """Names the judge, its verdicts, and how many samples lack some."""
     share = f" ({100 * judged.unusable / judged.verdicts:.1f} %)" if judged.verdicts else ""
     counts = {
         "samples failed in a run and get the worst score": judged.no_reply,
@@ -77,8 +77,7 @@ def _describe_counts(judged: Judgement | Match) -> str:
 def tabulate_scores(
     title: str, by_row: Mapping[str, Mapping[str, Score]], columns: Mapping[str, str], first: str = "aspect"
 ) -> Table:
-    """A table with a row per aspect, a column per metric, and n at the end. columns: headings by metric. first: heading
-    of the rows."""
+    """Makes a table with a row per aspect, a column per metric, and n at the end. first: heading of the rows."""
     rows = [format_row(name, [scores[column] for column in columns]) for name, scores in by_row.items()]
     return Table(title, (first, *columns.values(), "n"), rows)
 

@@ -16,7 +16,7 @@ HINTS = {  # replace the hints for runs, which name options of the command line
 
 
 class HttpError(MmergError):
-    """A request is wrong or cannot be served now. status: the HTTP status of the response."""
+    """The error for a request that is wrong or cannot be served now. status: the HTTP status of the response."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "", status: int = 400) -> None:
         super().__init__(what, where=where, hint=hint)
@@ -32,7 +32,6 @@ def get_status(error: MmergError) -> int:
 
 
 def build_internal_error() -> HttpError:
-    """Builds the error that a client gets for a bug in the server."""
     return HttpError("internal server error; see the server's log", hint="report it with the log", status=500)
 
 

@@ -1,4 +1,4 @@
-"""Runs the server, from settings to an exit code; `mmerg/serve.py` is the command."""
+"""The launch of the server, from settings to an exit code; `mmerg/serve.py` is the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts the messages of chat programs, from either API, to a conversation.
+"""The messages of chat programs, from either API, as a conversation.
 
 Tools are ignored. So are system messages unless persona=true, as the agents have their own prompts.
 """
@@ -53,11 +53,11 @@ AnySeed = Annotated[Seed | None, BeforeValidator(lambda seed: secrets.randbelow(
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """A message of either API. pictures: in base64."""
+    """A message of either API."""
 
     role: str
     text: str
-    pictures: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()  # in base64
 
 
 def describe_body(kind: type[BaseModel]) -> dict[str, Any]:
@@ -76,12 +76,10 @@ async def read_body(request: Request, kind: type[Body]) -> Body:
 def build_reply_request(
     served: ServedSystem, messages: Sequence[ChatMessage], settings: ServeSettings, seed: int | None
 ) -> ReplyRequest:
-    """Builds the request for a reply to these messages.
+    """Builds the request for a reply to these messages. Raises HttpError if they are not a conversation.
 
     Programs send the whole conversation with every turn. Earlier pictures are skipped if the agents would not see them
     or if there are too many. With persona=true the system messages come first.
-
-    Raises HttpError if the messages are not a conversation.
     """
     talk: list[Utterance] = []
     pictures_left = settings.limits.pictures

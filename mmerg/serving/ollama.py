@@ -71,7 +71,7 @@ class GenerateRequest(OllamaRequest):
 
 
 class OllamaFormat:
-    """Writes a response as lines of JSON, or as one object. See `ResponseFormat`."""
+    """A writer of responses as lines of JSON, or as one object. See `ResponseFormat`."""
 
     media_type, end = "application/x-ndjson", b""
 

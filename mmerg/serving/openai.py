@@ -68,7 +68,7 @@ class CompletionRequest(BaseModel):
 
 
 class OpenAIFormat:
-    """Writes a response as chunks of a stream, or as one object. See `ResponseFormat`."""
+    """A writer of responses as chunks of a stream, or as one object. See `ResponseFormat`."""
 
     media_type, end = "text/event-stream", b"data: [DONE]\n\n"
 

@@ -30,14 +30,12 @@ TASK_TOKENS = 512  # limit for a title, tags or follow-up questions
 
 @dataclass(frozen=True)
 class ReplyOptions:
-    """A request's options for its reply. stops: texts that end the reply; they are not part of it. seed: the seed of
-    all calls; None for that of the settings."""
+    """A request's options for its reply."""
 
-    stops: str | Sequence[str] | None
-    seed: int | None
+    stops: str | Sequence[str] | None  # texts that end the reply, which does not contain them
+    seed: int | None  # of all calls; None for that of the settings
 
     def cut(self, text: str) -> str:
-        """Returns `text` up to the first stop."""
         stops = [self.stops] if isinstance(self.stops, str) else self.stops or ()
         positions = [text.find(stop) for stop in stops if stop]
         return text[: min((position for position in positions if position >= 0), default=len(text))]
@@ -45,22 +43,15 @@ class ReplyOptions:
 
 @dataclass(frozen=True)
 class FinalReply:
-    """A reply as chat programs receive it.
-
-    Attributes:
-        finish: "stop", or "length" if the model reached its token limit.
-        seconds: the time from the request to the reply.
-        details: see `Updates.details`; None for a front end's own prompt.
-        last: False for the reply of the first pass, which fast=true sends before its audit.
-    """
+    """A reply as chat programs receive it."""
 
     text: str
-    finish: str
+    finish: str  # "stop", or "length" if the model reached its token limit
     prompt_tokens: int
     response_tokens: int
-    seconds: float
-    details: Mapping[str, object] | None = None
-    last: bool = True
+    seconds: float  # from the request to the reply
+    details: Mapping[str, object] | None = None  # see `Updates.details`; None for a front end's own prompt
+    last: bool = True  # False for the reply of the first pass, which fast=true sends before its audit
 
     @property
     def extra(self) -> dict[str, object]:
@@ -72,10 +63,10 @@ Step = Update | FinalReply
 
 
 class ResponseFormat(Protocol):
-    """The format in which an API writes a response. media_type: of a stream. end: the last bytes of a stream."""
+    """The format in which an API writes a response."""
 
-    media_type: str
-    end: bytes
+    media_type: str  # of a stream
+    end: bytes  # the last bytes of a stream
 
     def write(self, step: Step) -> Iterator[bytes]:
         """Yields the chunks of one step of a stream."""

@@ -1,4 +1,4 @@
-"""Saves a chat as run folders, one for each system that replied. `mmerg show` and `mmerg report` open them.
+"""Chats as run folders, one for each system that replied. `mmerg show` and `mmerg report` open them.
 
 The server stores no chats. The page holds the trace of each reply, and sends the traces back to save them.
 """
@@ -32,20 +32,17 @@ class ReplyTrace(Record):
 
 
 class SavedReply(BaseModel):
-    """A reply to save. frames: JPEGs in base64; empty if the user does not want to save them."""
+    """A reply to save."""
 
     model_config = ConfigDict(extra="forbid")
 
     trace: Json[ReplyTrace]
-    frames: tuple[Base64Bytes, ...] = ()
+    frames: tuple[Base64Bytes, ...] = ()  # JPEGs in base64; empty if the user does not want to save them
 
 
 def save(runs: Path, replies: Sequence[SavedReply]) -> list[Path]:
-    """Writes replies below the folder `runs`. Returns the new folders, one for each system and model.
-
-    Raises HttpError if there are no replies, or if something is not the reply of a chat. Raises RunError if a folder
-    cannot be written.
-    """
+    """Writes replies below the folder `runs`. Returns the new folders, one for each system and model. Raises HttpError
+    without replies, or if something is not the reply of a chat, and RunError if a folder cannot be written."""
     if not replies:
         raise HttpError("there is no reply to save", where="replies", hint="send a message first")
     groups: dict[str, list[SavedReply]] = {}

@@ -1,4 +1,4 @@
-"""Transcribes speech with a Whisper model, for the page's microphone. The sound stays in memory."""
+"""Transcription of speech with a Whisper model, for the page's microphone. The sound stays in memory."""
 
 import asyncio
 import signal
@@ -21,11 +21,10 @@ RATE = 16_000  # samples per second; Whisper models need this rate
 
 
 class Transcriber:
-    """A faster-whisper model on the CPU, which transcribes one recording at a time. The model runs in another process,
-    as the server could not stop a thread."""
+    """A faster-whisper model on the CPU, which transcribes one recording at a time. It runs in another process, as the
+    server could not stop a thread. model: a folder, or a name on the hub. Raises ConfigError if it cannot be loaded."""
 
     def __init__(self, model: str) -> None:
-        """Loads the model: a folder, or a name on the hub. Raises ConfigError if it cannot be loaded."""
         spawn = get_context("spawn")
         self._pipe, child_pipe = spawn.Pipe()
         self._process = spawn.Process(target=_run_model, args=(model, child_pipe), daemon=True)

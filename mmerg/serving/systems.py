@@ -57,10 +57,10 @@ def get_title(name: str) -> str:
 
 @dataclass(frozen=True)
 class ServedSystem:
-    """A system as a model that the server offers. experiment: shared by all turns."""
+    """A system as a model that the server offers."""
 
     settings: ServeSettings
-    experiment: Experiment
+    experiment: Experiment  # shared by all turns
     corpus: Corpus
     plan: SystemPlan
 
@@ -91,12 +91,9 @@ class ServedSystem:
 def build_served_systems(
     settings: ServeSettings, engine: Engine, overrides: Sequence[str], folders: Sequence[Path]
 ) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
-    """Builds all systems that can be served; that of `settings` comes first.
-
-    Returns the systems by the names of their models, and the errors of those that cannot be served. overrides: those of
-    the command line, which apply to all systems. folders: the user's folders of configs. Raises MmergError if the
-    system of `settings` cannot be served.
-    """
+    """Builds all systems that can be served; that of `settings` comes first. Returns the systems by the names of their
+    models, and the errors of those that cannot be served. overrides: those of the command line, which apply to all
+    systems. folders: the user's folders of configs. Raises MmergError if the system of `settings` cannot be served."""
     first = build_served_system(settings, engine)
     systems, unavailable = {first.id: first}, dict[str, MmergError]()
     shared = [override for override in overrides if override.split("=")[0].split(".")[0] not in ("system", "sources")]

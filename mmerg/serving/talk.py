@@ -26,16 +26,15 @@ class Utterance:
 
 @dataclass(frozen=True)
 class ReplyRequest:
-    """A request for the next turn of a chat. chat: its id. talk: its turns so far. seed: the seed of all calls; None
-    for that of the settings."""
+    """A request for the next turn of a chat."""
 
     served: ServedSystem
-    chat: str
-    talk: tuple[Utterance, ...]
-    seed: int | None
+    chat: str  # its id
+    talk: tuple[Utterance, ...]  # its turns so far
+    seed: int | None  # of all calls; None for that of the settings
 
     def build_sample(self) -> tuple[Sample, Uploads]:
-        """Builds the sample, and returns it with the files of its turns."""
+        """Builds the sample. Returns it with the files of its turns."""
         name = self.served.settings.answers_as
         names = {"you": self.served.settings.you, "mmerg": name, "persona": f"About {name}"}
         turns, uploads = turns_and_uploads([(names[turn.who], turn.text, turn.uploads) for turn in self.talk])
@@ -43,11 +42,9 @@ class ReplyRequest:
 
 
 def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Utterance, ...]:
-    """Checks a conversation, and shortens it to the limits.
-
-    Returns the last `limits.turns` turns that are not empty. Those before the last one are cut to `limits.text`
-    characters. Raises HttpError if no reply can follow, or if the last turn or a file is too large.
-    """
+    """Checks a conversation, and shortens it to the limits. Returns the last `limits.turns` turns that are not empty.
+    Those before the last one are cut to `limits.text` characters. Raises HttpError if no reply can follow, or if the
+    last turn or a file is too large."""
     turns = [turn for turn in talk if turn.text.strip() or turn.uploads][-limits.turns :]
     if not turns or turns[-1].who != "you":
         what = "there is no user turn to reply to"

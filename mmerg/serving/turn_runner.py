@@ -1,4 +1,4 @@
-"""Runs turns: each waits for a slot, first come first served, then runs in a thread and reports what happens.
+"""Turns that run on slots: each waits for one, first come first served, then runs in a thread and reports what happens.
 
 If a client disconnects, its turn stops with its call to the model. The slot is free once the thread has ended.
 
@@ -28,17 +28,16 @@ SILENCE, ENDED, STOPPED = object(), object(), object()
 
 @dataclass(frozen=True)
 class QueuePlace:
-    """A turn's place in the queue. ahead: how many turns must end before this one starts; 0 when it starts."""
+    """A turn's place in the queue."""
 
-    ahead: int
+    ahead: int  # how many turns must end before this one starts; 0 when it starts
 
 
 class TurnRunner:
-    """Runs turns on the slots of a pool. capacity: the number of turns at a time, running and waiting. silence: seconds
-    without a report until SILENCE is reported."""
+    """A runner of turns on the slots of a pool. waiting: how many turns may wait for a slot. capacity: the number of
+    turns at a time, running and waiting. silence: seconds without a report until SILENCE is reported."""
 
     def __init__(self, pool: Pool, waiting: int) -> None:
-        """waiting: how many turns may wait for a slot."""
         self._pool, self._waiting = pool, waiting
         self.capacity = pool.slots + waiting
         self._threads = ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")  # starts turns in their order

@@ -34,13 +34,12 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class AppState:
-    """The state that all requests share. It holds nothing that users say. systems: by the names of their models.
-    unavailable: likewise, the errors of systems that cannot be served."""
+    """The state that all requests share. It holds nothing that users say."""
 
     settings: ServeSettings
     engine: Engine
-    systems: Mapping[str, ServedSystem]
-    unavailable: Mapping[str, MmergError]
+    systems: Mapping[str, ServedSystem]  # by the names of their models
+    unavailable: Mapping[str, MmergError]  # likewise, the errors of systems that cannot be served
     turn_runner: TurnRunner
     speech: Transcriber | None = None
 

@@ -23,23 +23,14 @@ MAX_LENGTH = 400  # characters of an output as text
 
 @dataclass(frozen=True)
 class Update:
-    """One update of a turn.
+    """One update of a turn."""
 
-    Attributes:
-        name: the name of the page's event.
-        fields: the data of the page's event, as JSON.
-        thought: a line for a chat program's thinking block; "" for none.
-        status: a line for a chat program's status; "" for none.
-        cause: the event or result, if the server itself acts on it; the trace, if its last pass has a reply.
-        details: the details of the reply so far, see `Updates.details`.
-    """
-
-    name: str
-    fields: Mapping[str, object]
-    thought: str = ""
-    status: str = ""
-    cause: object = None
-    details: Mapping[str, object] | None = None
+    name: str  # of the page's event
+    fields: Mapping[str, object]  # the data of the page's event, as JSON
+    thought: str = ""  # a line for a chat program's thinking block; "" for none
+    status: str = ""  # a line for a chat program's status; "" for none
+    cause: object = None  # the event or result, if the server acts on it; the trace, if its last pass has a reply
+    details: Mapping[str, object] | None = None  # of the reply so far, see `Updates.details`
 
 
 class TextPiece(str):
@@ -49,8 +40,8 @@ class TextPiece(str):
 
 
 class Updates:
-    """Converts what happens in one turn to updates. frames: JPEGs by hash. problems: why files give no frames, by turn,
-    such as "turn 3". The turn fills both while it runs."""
+    """A converter of what happens in one turn to updates. frames: JPEGs by hash. problems: why files give no frames, by
+    turn, such as "turn 3". The turn fills both while it runs."""
 
     def __init__(self, served: ServedSystem, frames: Mapping[str, bytes], problems: Mapping[str, str]) -> None:
         self._system, self._sources = served.system, served.plan.sources
@@ -169,7 +160,7 @@ class Updates:
         return Update("audit", fields, f"Audit: {text}", f"audit: {text}")
 
     def _sum_seconds(self, t: int, agent: str) -> float:
-        """Returns the duration of all calls of an agent in pass t."""
+        """Sums the durations of all calls of an agent in pass t."""
         step = self.trace.passes[t].steps.get(agent, Step())
         return round(sum(call.event.completion.seconds for call in step.calls), 3)
 
@@ -188,11 +179,8 @@ class Updates:
         return Update("agent", {"pass": t, "agent": agent}, status=get_title(agent) + (f", pass {t}" if t else ""))
 
     def details(self) -> dict[str, object]:
-        """Returns what programs get besides the text.
-
-        That is the system, the emotion, plan and response of the selected pass, and for each pass the findings of the
-        audit (null without a readable audit) and the agents' outputs.
-        """
+        """Returns what programs get besides the text: the system, the emotion, plan and response of the selected pass,
+        and for each pass the findings of the audit (null without a readable audit) and the agents' outputs."""
         passes = list(self.trace.passes.values())
         selected = self.trace.selected.t if self.trace.selected else max(self.trace.passes, default=0)
         return {

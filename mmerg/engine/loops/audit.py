@@ -22,7 +22,7 @@ _ReadAudit = Callable[[Output, Pass], tuple[Pass, Correction | str]]  # see `_au
 
 
 def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """MERG (arXiv 2604.18988, section 3): runs again from the earliest fault, and selects the best pass.
+    """Runs MERG's loop (arXiv 2604.18988, section 3): again from the earliest fault, and selects the best pass.
 
     That is the pass with the lexicographic maximum of (c1, …, cn, -t). With measured checks, it is the pass with the
     largest sum of their log-likelihood ratios of clean over faulty. Errors: see `_audited_passes`.
@@ -52,7 +52,7 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """Self-Refine (Madaan et al., 2023, arXiv 2303.17651, algorithm 1): draft, feedback, refinement.
+    """Runs Self-Refine (Madaan et al., 2023, arXiv 2303.17651, algorithm 1): draft, feedback, refinement.
 
     The auditor gives free feedback on the whole pass: a text, or an instance of a user's class. If its field
     `system.stop` is true, the loop ends. Its field `system.score`, a whole number, ranks the drafts; without it the

@@ -1,4 +1,4 @@
-"""Best of n: makes passes with different seeds, and selects the likeliest."""
+"""Best of n: passes with different seeds, of which the likeliest is selected."""
 
 from collections import Counter
 

@@ -21,8 +21,8 @@ from mmerg.systems.system import Stage, System
 
 
 class Ask(Protocol):
-    """Returns the output of a stage in pass t. candidate: determines the seed, and stores the model's completion.
-    Raises CompletionError if no completion is valid, and CallError if the backend fails."""
+    """The function that returns the output of a stage in pass t. candidate: determines the seed, and stores the model's
+    completion. Raises CompletionError if no completion is valid, and CallError if the backend fails."""
 
     def __call__(
         self,

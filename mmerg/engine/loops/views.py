@@ -1,4 +1,4 @@
-"""Runs a faulty stage again in other views of the scene, without its previous output, which models copy.
+"""Reruns of a faulty stage in other views of the scene, without its previous output, which models copy.
 
 The views (`system.rerun_views`) are:
     labels: the emotions in another order
