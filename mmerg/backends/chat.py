@@ -144,7 +144,7 @@ def _score_text(host: Http, request: Request, model: str, dialect: Dialect, thin
     return post_chat(host, path, body, request.sampling.num_predict, read)
 
 
-def build_body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:
+def build_body(request: Request, model: str, dialect: Dialect, think: bool) -> dict[str, object]:
     fields: dict[str, object] = {
         "model": model,
         "messages": [{"role": message.role, "content": _content(message)} for message in request.messages],

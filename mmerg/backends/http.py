@@ -85,7 +85,7 @@ class Http(httpx.BaseTransport):
         """Builds the error for a response that a server of this kind never sends."""
         return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=self._server.address)
 
-    def make_status_error(self, status: int, data: bytes, model: str = "") -> CallError:
+    def make_status_error(self, status: int, data: bytes, model: str) -> CallError:
         """Builds the error for a response with `status`; 200 means an error inside a response that started well."""
         return self._server.classify(status, self.mask_token(data), model=model, where=self.host)
 

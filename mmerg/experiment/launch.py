@@ -50,7 +50,7 @@ def _select_started(repeats: Sequence[Plan], out: Console) -> list[Plan]:
     return [plan for plan in repeats if plan.seed not in new]
 
 
-def run_plan(plan: Plan, out: Console, brief: bool = False) -> RunOutcome:
+def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
     """Makes the planned run. Raises MmergError if it cannot run, or has to stop."""
     _prepare_shard(plan)
     clips = Snapshot.take(clip_files(plan.samples.corpus))

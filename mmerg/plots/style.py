@@ -51,7 +51,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(height: float, width: float = WIDTH) -> Figure:
+def new_figure(height: float, width: float) -> Figure:
     """Creates an empty figure. height, width: in inches."""
     from matplotlib.figure import Figure
 

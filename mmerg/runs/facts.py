@@ -96,7 +96,7 @@ def _response_call(trace: SampleTrace, symbol: str, response: str) -> Completion
     return (with_response or calls)[-1].completion if calls else None
 
 
-def sum_logprobs(completion: Completion, response: str, field: str = "") -> tuple[float | None, int]:
+def sum_logprobs(completion: Completion, response: str, field: str) -> tuple[float | None, int]:
     """Returns the sum of the log-probabilities (natural logarithm) of the response's tokens, and their number. The sum
     is None if the tokens cannot be found, or if a value is no log-probability."""
     logprobs = find_response_logprobs(completion.logprobs, completion.text, response, field) or ()

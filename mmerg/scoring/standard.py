@@ -71,7 +71,7 @@ def check_options(options: Options) -> None:
             raise ConfigError(f"{name} is {value}, it must be {minimum} or more", where=f"--{name}")
 
 
-def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Metric]:
+def standard_metrics(manifest: Manifest, options: Options) -> list[Metric]:
     """Returns the metrics of a run, those that judge first, and loads the models that they need. Raises ConfigError for
     an invalid option, or if a model cannot be loaded."""
     check_options(options)

@@ -24,7 +24,7 @@ FIELD_BYTES = 2**20  # limit of a request without its text and files
 SPARE_CONNECTIONS = 100  # besides those of turns
 
 
-def build_app(state: AppState, token: str = "") -> FastAPI:
+def build_app(state: AppState, token: str) -> FastAPI:
     """Builds the app. token: see `choose_token`."""
     limits, origins = state.settings.limits, state.settings.origins
     file_bytes = max(limits.clip_mb, limits.pictures * limits.picture_mb) * 2**20

@@ -61,9 +61,7 @@ def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) ->
     return settings
 
 
-def try_parse(
-    config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()
-) -> tuple[Settings | None, list[Problem]]:
+def try_parse(config: DictConfig, kind: type[Settings], own: Sequence[Path]) -> tuple[Settings | None, list[Problem]]:
     if kind.model_config["extra"] == "ignore":  # before resolving, as ignored settings may refer to missing ones
         config = OmegaConf.masked_copy(config, [key for key in config if key in get_fields(kind)])
     absent = [group for group in list_groups() if group in get_fields(kind) and config.get(group) is None]
