@@ -1,9 +1,10 @@
 // Shows one item at a time. Each answer is sent at once, and kept in the browser until the server has saved it.
 
-const $ = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 const token = location.hash.slice(1);
 const KEYS = { first: "a", tie: "t", second: "b" };
-let study, place, item, answers, urls = [];
+let study, place, item, answers;
+let urls = [];
 let submitted = null; // the server's response to the item, while its message is shown
 let timer = { since: 0, ms: 0 }; // when the item last became visible, and how long it was visible before
 
@@ -18,30 +19,36 @@ function createId() {
   return [...crypto.getRandomValues(new Uint32Array(3))].map((number) => number.toString(36)).join("");
 }
 
-// The stored value; if there is none, stores and returns the default.
-function recall(key, defaultValue) {
+// Returns the stored value, or the default.
+function readStored(key, defaultValue) {
   try {
-    const stored = localStorage.getItem(`rating-${key}`);
-    if (stored !== null) return JSON.parse(stored);
-    localStorage.setItem(`rating-${key}`, JSON.stringify(defaultValue));
-  } catch { /* Private windows may forbid storage. */ }
-  return defaultValue;
+    return JSON.parse(localStorage.getItem(`rating-${key}`)) ?? defaultValue;
+  } catch { // private windows may forbid storage
+    return defaultValue;
+  }
 }
 
-function remember(key, value) {
-  try { localStorage.setItem(`rating-${key}`, JSON.stringify(value)); } catch { /* Private windows may forbid storage. */ }
+function writeStored(key, value) {
+  try {
+    localStorage.setItem(`rating-${key}`, JSON.stringify(value));
+  } catch { /* private windows may forbid storage */ }
 }
 
-const browser = recall("browser", createId());
-let waiting = recall(token.slice(0, 8), []); // answers that the server has not yet confirmed
+const pendingKey = token.slice(0, 8);
+const browser = readStored("browser", createId());
+writeStored("browser", browser);
+let pending = readStored(pendingKey, []); // answers that the server has not yet confirmed
 let sending = null, submitting = null;
 
 async function request(path, body) {
-  const headers = { Authorization: `Bearer ${token}`, ...(body && { "Content-Type": "application/json" }) };
+  const headers = { Authorization: `Bearer ${token}` };
+  if (body) headers["Content-Type"] = "application/json";
   const response = await fetch(path, body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers });
   if (response.ok) return response;
-  const fields = await response.json().catch(() => ({ what: `the server responded with ${response.status}`, hint: "" }));
-  throw Object.assign(new Error(`${fields.what}. ${fields.hint}`), { status: response.status, refused: response.status < 500 });
+  const what = `the server responded with ${response.status}`;
+  const fields = await response.json().catch(() => ({ what, hint: "" }));
+  const { status } = response;
+  throw Object.assign(new Error(`${fields.what}. ${fields.hint}`), { status, isRefused: status < 500 });
 }
 
 // Tries until the server responds. Throws only if it refuses the request.
@@ -50,131 +57,163 @@ async function requestUntilAnswered(path, body) {
     try {
       return await request(path, body);
     } catch (error) {
-      if (error.refused) throw error;
-      $("saved").textContent = $("position").textContent = "No connection. Trying again …";
-      await new Promise((resolve) => setTimeout(resolve, 1000));
+      if (error.isRefused) throw error;
+      byId("saved").textContent = byId("position").textContent = "No connection. Trying again …";
+      await new Promise((resolve) => { setTimeout(resolve, 1000); });
     }
   }
+}
+
+async function requestJson(path, body) {
+  const response = await requestUntilAnswered(path, body);
+  return response.json();
 }
 
 function save(question, value) {
-  waiting.push({ id: createId(), place, question, value, ms: elapsedMs(), browser });
-  remember(token.slice(0, 8), waiting);
-  $("saved").textContent = "Saving …";
-  return flush();
+  pending.push({ id: createId(), place, question, value, ms: elapsedMs(), browser });
+  writeStored(pendingKey, pending);
+  byId("saved").textContent = "Saving …";
+  return sendPending();
 }
 
-function flush() {
-  sending ??= sendWaiting().catch(showError).finally(() => { sending = null; });
+function sendPending() {
+  sending ??= sendAll().catch(showError).finally(() => { sending = null; });
   return sending;
 }
 
-async function sendWaiting() {
+async function sendAll() {
   await null; // so that `sending` is set before `finally` clears it
   let status = "Saved";
-  while (waiting.length) {
-    const entry = waiting[0];
+  while (pending.length) {
+    const entry = pending[0];
     try {
       await requestUntilAnswered("answers", entry);
     } catch (error) {
-      $("saved").textContent = status = "Not saved";
+      byId("saved").textContent = status = "Not saved";
       if (error.status !== 400) throw error; // the answer stays in the list until the link is corrected
       showError(error);
     }
-    waiting = waiting.filter((other) => other.id !== entry.id);
-    remember(token.slice(0, 8), waiting);
+    pending = pending.filter(({ id }) => id !== entry.id);
+    writeStored(pendingKey, pending);
   }
-  $("saved").textContent = item ? status : "";
+  byId("saved").textContent = item ? status : "";
 }
 
 function showError(error) {
-  $("error").textContent = error.message;
-  if (!study) $("position").textContent = "This study cannot be opened";
+  byId("error").textContent = error.message;
+  if (!study) byId("position").textContent = "This study cannot be opened";
 }
 
-// Milliseconds since the item was shown, without time in which the page was hidden.
+// Returns milliseconds since the item was shown, without time in which the page was hidden.
 function elapsedMs() {
   return Math.round(timer.ms + (document.hidden ? 0 : performance.now() - timer.since));
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) timer.ms += performance.now() - timer.since;
-  else { timer.since = performance.now(); flush(); }
+  if (document.hidden) {
+    timer.ms += performance.now() - timer.since;
+  } else {
+    timer.since = performance.now();
+    sendPending();
+  }
 });
-addEventListener("online", flush);
+addEventListener("online", sendPending);
 
 async function createPicture(name, alt) {
-  const url = await fetchMedia(name);
-  const button = createElement("button", { type: "button", class: "shot", "aria-label": `Enlarge ${alt}` }, createElement("img", { src: url, alt }));
-  button.onclick = () => { $("enlarged").src = url; $("enlarged").alt = alt; $("large").showModal(); };
+  const src = await fetchMedia(name);
+  const attributes = { type: "button", class: "picture", "aria-label": `Enlarge ${alt}` };
+  const button = createElement("button", attributes, createElement("img", { src, alt }));
+  button.onclick = () => {
+    Object.assign(byId("enlarged"), { src, alt });
+    byId("picture-dialog").showModal();
+  };
   return button;
 }
 
-async function createVideo(name, turn) {
-  const captions = `WEBVTT\n\n00:00.000 --> 59:59.000\n${turn.speaker}: ${turn.text.replaceAll("\n", " ")}\n`;
-  const track = URL.createObjectURL(new Blob([captions], { type: "text/vtt" }));
-  urls.push(track);
-  const trackElement = createElement("track", { kind: "captions", srclang: "en", label: "Captions", src: track });
-  return createElement("video", { controls: "", playsinline: "", src: await fetchMedia(name), "aria-label": `Clip of ${turn.speaker}` }, trackElement);
+async function createVideo(name, { speaker, text }) {
+  const captions = `WEBVTT\n\n00:00.000 --> 59:59.000\n${speaker}: ${text.replaceAll("\n", " ")}\n`;
+  const track = createUrl(new Blob([captions], { type: "text/vtt" }));
+  const attributes = { controls: "", playsinline: "", src: await fetchMedia(name), "aria-label": `Clip of ${speaker}` };
+  return createElement("video", attributes,
+    createElement("track", { kind: "captions", srclang: "en", label: "Captions", src: track }));
 }
 
 async function fetchMedia(name) {
-  const url = URL.createObjectURL(await (await requestUntilAnswered(`media/${name}`)).blob());
+  const response = await requestUntilAnswered(`media/${name}`);
+  return createUrl(await response.blob());
+}
+
+// Returns a URL that the next item revokes.
+function createUrl(blob) {
+  const url = URL.createObjectURL(blob);
   urls.push(url);
   return url;
 }
 
 function createTurn(turn, number) {
-  const strip = createElement("div", { class: "media" });
+  const media = createElement("div", { class: "media" });
   turn.media.forEach(async (name, index) => {
-    const slot = strip.appendChild(createElement("span", { class: "slot" }));
-    const media = name.endsWith(".mp4") ? createVideo(name, turn) : createPicture(name, `picture ${index + 1} of turn ${number}`);
-    slot.replaceWith(await media.catch((error) => (showError(error), "")));
+    const placeholder = media.appendChild(createElement("span", { class: "placeholder" }));
+    const alt = `picture ${index + 1} of turn ${number}`;
+    const element = name.endsWith(".mp4") ? createVideo(name, turn) : createPicture(name, alt);
+    placeholder.replaceWith(await element.catch((error) => (showError(error), "")));
   });
-  return createElement("li", { class: turn.speaker === item.responder ? "responder" : "" }, createElement("b", {}, turn.speaker), createElement("p", {}, turn.text), ...(turn.media.length ? [strip] : []));
+  return createElement("li", { class: turn.speaker === item.responder ? "responder" : "" },
+    createElement("b", {}, turn.speaker), createElement("p", {}, turn.text), ...(turn.media.length ? [media] : []));
 }
 
-function createQuestion(name, question) {
-  const rows = [...Object.entries(question.points), ["cannot", "Cannot judge"]].map(([point, text]) => {
+function createReply(text, index, replies) {
+  const title = createElement("h3", {}, `Reply ${"AB"[index]}`);
+  return createElement("blockquote", {}, ...(replies.length > 1 ? [title] : []), createElement("p", {}, text));
+}
+
+// The questions of an item, as elements by name.
+const findQuestion = (name) => document.querySelector(`fieldset[data-name="${name}"]`);
+const findInput = (name, point) => document.querySelector(`input[name="${name}"][value="${point}"]`);
+
+function createQuestion([name, question]) {
+  const options = [...Object.entries(question.points), ["cannot", "Cannot judge"]].map(([point, text]) => {
     const key = point === "cannot" ? "0" : (KEYS[point] ?? point);
     const input = createElement("input", { type: "radio", name, value: point });
-    input.onchange = () => choose(name, point);
-    return createElement("label", { class: point }, input, createElement("kbd", {}, key.toUpperCase()), createElement("span", {}, text));
+    input.checked = String(answers[name]) === point;
+    input.onchange = () => answer(name, point);
+    return createElement("label", { class: point },
+      input, createElement("kbd", {}, key.toUpperCase()), createElement("span", {}, text));
   });
-  const box = createElement("fieldset", { "data-name": name }, createElement("legend", {}, createElement("b", {}, name), " ", question.ask), createElement("div", { class: "points" }, ...rows));
-  box.addEventListener("focusin", () => markCurrent(name));
-  return box;
+  const fieldset = createElement("fieldset", { "data-name": name },
+    createElement("legend", {}, createElement("b", {}, name), " ", question.ask),
+    createElement("div", { class: "options" }, ...options));
+  fieldset.addEventListener("focusin", () => markCurrent(name));
+  return fieldset;
 }
 
 function markCurrent(name) {
-  for (const box of document.querySelectorAll("fieldset")) box.classList.toggle("current", box.dataset.name === name);
+  for (const fieldset of document.querySelectorAll("fieldset")) {
+    fieldset.classList.toggle("current", fieldset.dataset.name === name);
+  }
 }
 
-// The first question without an answer.
-function firstOpen() {
-  return Object.keys(study.questions).find((name) => !(name in answers));
+// Returns the first question without an answer, of those after a question and then of all.
+function findUnanswered(after) {
+  const names = Object.keys(study.questions);
+  return [...names.slice(names.indexOf(after) + 1), ...names].find((name) => !(name in answers));
 }
 
-function choose(name, point) {
+function answer(name, point) {
   answers[name] = study.replies === 1 && point !== "cannot" ? Number(point) : point;
-  document.querySelector(`input[name="${name}"][value="${point}"]`).checked = true;
+  findInput(name, point).checked = true;
   submitted = null;
   save(name, answers[name]);
-  const names = Object.keys(study.questions);
-  const after = names.slice(names.indexOf(name) + 1).find((other) => !(other in answers)) ?? firstOpen();
-  if (after) {
-    markCurrent(after);
-    document.querySelector(`fieldset[data-name="${after}"]`).scrollIntoView({ block: "nearest" });
-  } else {
-    markCurrent(null);
-    $("next").focus({ preventScroll: matchMedia("(min-width: 60em)").matches });
-  }
+  const next = findUnanswered(name);
+  markCurrent(next);
+  if (next) findQuestion(next).scrollIntoView({ block: "nearest" });
+  else byId("next").focus({ preventScroll: matchMedia("(min-width: 60em)").matches });
 }
 
 // Shows the item at a place. Without a place, all items are done.
 async function showItem(newPlace) {
   if (newPlace === null || newPlace === undefined) return showEnd();
-  const newItem = await (await requestUntilAnswered(`places/${newPlace}`)).json();
+  const newItem = await requestJson(`places/${newPlace}`);
   urls.forEach((url) => URL.revokeObjectURL(url));
   place = newPlace;
   item = newItem;
@@ -183,28 +222,28 @@ async function showItem(newPlace) {
   urls = [];
   timer = { since: performance.now(), ms: 0 };
   study.places = Math.max(study.places, place + 1);
-  const rated = study.places - study.practice;
-  $("position").textContent = place < study.practice ? `Practice ${place + 1} of ${study.practice}` : `Item ${place + 1 - study.practice} of ${rated}`;
-  $("progress").max = study.places;
-  $("progress").value = place;
-  $("answer-heading").textContent = study.replies === 1 ? `The reply by ${item.responder || "the listener"}` : `Two replies by ${item.responder || "the listener"}`;
-  $("turns").replaceChildren(...item.history.map((turn, index) => createTurn(turn, index + 1)));
-  const names = study.replies === 1 ? [""] : ["A", "B"];
-  $("replies").replaceChildren(...item.replies.map((text, index) => createElement("blockquote", {}, ...(names[index] ? [createElement("h3", {}, `Reply ${names[index]}`)] : []), createElement("p", {}, text))));
-  $("questions").replaceChildren(...Object.entries(study.questions).map(([name, question]) => createQuestion(name, question)));
-  for (const name of Object.keys(study.questions)) {
-    if (name in answers) document.querySelector(`input[name="${name}"][value="${answers[name]}"]`).checked = true;
-  }
-  $("comment").value = answers.comment ?? "";
-  $("message").replaceChildren();
-  $("error").replaceChildren();
-  $("saved").textContent = "";
-  $("back").disabled = place === 0;
-  markCurrent(firstOpen());
+  const { practice, places, replies } = study;
+  byId("position").textContent = place < practice
+    ? `Practice ${place + 1} of ${practice}`
+    : `Item ${place + 1 - practice} of ${places - practice}`;
+  Object.assign(byId("progress"), { max: places, value: place });
+  const title = replies === 1 ? "The reply" : "Two replies";
+  byId("reply-title").textContent = `${title} by ${item.responder || "the listener"}`;
+  byId("turns").replaceChildren(...item.history.map((turn, index) => createTurn(turn, index + 1)));
+  byId("replies").replaceChildren(...item.replies.map(createReply));
+  byId("questions").replaceChildren(...Object.entries(study.questions).map(createQuestion));
+  byId("comment").value = answers.comment ?? "";
+  byId("message").replaceChildren();
+  byId("error").replaceChildren();
+  byId("saved").textContent = "";
+  byId("back").disabled = place === 0;
+  markCurrent(findUnanswered());
   showSection("rate");
-  $("position").focus();
+  byId("position").focus();
   scrollTo(0, 0);
 }
+
+const openItem = (newPlace) => showItem(newPlace).catch(showError);
 
 // Submits once at a time, so that a second click does not skip the message of the first.
 function submitOnce() {
@@ -212,73 +251,79 @@ function submitOnce() {
 }
 
 async function submit() {
-  const missing = firstOpen();
+  const missing = findUnanswered();
   if (missing) {
-    $("message").textContent = `Please answer ${missing} first, or choose “cannot judge”.`;
-    return document.querySelector(`fieldset[data-name="${missing}"] input`).focus();
+    byId("message").textContent = `Please answer ${missing} first, or choose “cannot judge”.`;
+    return findQuestion(missing).querySelector("input").focus();
   }
   if (submitted) return showItem(submitted.next);
-  await flush();
-  const response = await (await requestUntilAnswered(`places/${place}/submit`, { id: createId(), ms: elapsedMs(), browser })).json();
+  await sendPending();
+  const response = await requestJson(`places/${place}/submit`, { id: createId(), ms: elapsedMs(), browser });
   if (!response.message) return showItem(response.next);
-  const verdict = response.again ? "" : response.fits ? "Your answers match ours. " : "Your answers differ from ours. ";
-  $("message").textContent = verdict + response.message;
-  $("message").scrollIntoView({ block: "nearest" });
+  const verdict = response.fits ? "Your answers match ours." : "Your answers differ from ours.";
+  byId("message").textContent = response.again ? response.message : `${verdict} ${response.message}`;
+  byId("message").scrollIntoView({ block: "nearest" });
   if (!response.again) submitted = response;
 }
 
 function showSection(name) {
-  for (const id of ["intro", "rate", "end"]) $(id).hidden = id !== name;
-  $("progress").hidden = name === "intro";
+  for (const id of ["intro", "rate", "end"]) byId(id).hidden = id !== name;
+  byId("progress").hidden = name === "intro";
 }
 
 function showEnd() {
   item = null;
-  $("position").textContent = "All done";
-  $("progress").value = $("progress").max;
+  byId("position").textContent = "All done";
+  byId("progress").value = byId("progress").max;
   showSection("end");
-  $("position").focus();
+  byId("position").focus();
 }
 
 addEventListener("keydown", (event) => {
-  if ($("rate").hidden || !$("shortcuts").checked || $("large").open) return;
+  if (byId("rate").hidden || !byId("shortcuts").checked || byId("picture-dialog").open) return;
   if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("textarea, video, summary")) return;
-  const name = document.querySelector("fieldset.current")?.dataset.name ?? firstOpen();
-  const points = name ? [...Object.keys(study.questions[name].points)] : [];
-  const point = points.find((point, index) => (KEYS[point] ?? point) === event.key.toLowerCase() || (study.replies === 2 && String(index + 1) === event.key));
-  if (point !== undefined || (name && event.key === "0")) choose(name, point ?? "cannot");
+  const name = document.querySelector("fieldset.current")?.dataset.name ?? findUnanswered();
+  const points = name ? Object.keys(study.questions[name].points) : [];
+  const matchesKey = (point, index) =>
+    (KEYS[point] ?? point) === event.key.toLowerCase() || (study.replies === 2 && String(index + 1) === event.key);
+  const point = points.find(matchesKey) ?? (event.key === "0" && "cannot");
+  if (name && point) answer(name, point);
   else if (event.key === "Enter" && !event.target.matches("button, input")) submitOnce();
-  else if (event.key === "Backspace" && place > 0) showItem(place - 1).catch(showError);
+  else if (event.key === "Backspace" && place > 0) openItem(place - 1);
   else return;
   event.preventDefault();
 });
 
-$("rate").onsubmit = (event) => { event.preventDefault(); submitOnce(); };
-$("back").onclick = () => showItem(place - 1).catch(showError);
-$("review").onclick = () => showItem(study.places - 1).catch(showError);
-$("comment").onchange = () => save("comment", $("comment").value);
-$("shortcuts").onchange = () => remember("shortcuts", $("shortcuts").checked);
-$("consent").onsubmit = async (event) => {
+byId("rate").onsubmit = (event) => {
+  event.preventDefault();
+  submitOnce();
+};
+byId("back").onclick = () => openItem(place - 1);
+byId("review").onclick = () => openItem(study.places - 1);
+byId("comment").onchange = () => save("comment", byId("comment").value);
+byId("shortcuts").onchange = () => writeStored("shortcuts", byId("shortcuts").checked);
+byId("consent").onsubmit = async (event) => {
   event.preventDefault();
   place = 0;
   await save("consent", "yes");
-  showItem(study.next).catch(showError);
+  openItem(study.next);
 };
 
 async function start() {
-  study = await (await requestUntilAnswered("study")).json();
-  document.title = $("title").textContent = study.title;
-  const createLines = () => study.instructions.map((text) => createElement("li", {}, text));
-  $("instructions").append(...createLines());
-  $("instructions-again").append(...createLines());
-  $("terms").textContent = study.consent;
-  $("keys").textContent = $("keys-again").textContent = study.replies === 1
-    ? "1 to 5 answer the marked question, 0 is “cannot judge”. Enter goes on, Backspace goes back."
-    : "A, B and T (equally good) answer the marked question, 0 is “cannot judge”. Enter goes on, Backspace goes back.";
-  $("shortcuts").checked = recall("shortcuts", true);
-  $("position").textContent = `${study.places - study.practice} items`;
-  await flush();
-  if (study.agreed) return showItem((await (await requestUntilAnswered("study")).json()).next);
-  showSection("intro");
+  study = await requestJson("study");
+  document.title = byId("title").textContent = study.title;
+  for (const id of ["instructions", "instructions-again"]) {
+    byId(id).append(...study.instructions.map((text) => createElement("li", {}, text)));
+  }
+  byId("terms").textContent = study.consent;
+  const keys = study.replies === 1 ? "1 to 5 answer" : "A, B and T (equally good) answer";
+  byId("keys").textContent = byId("keys-again").textContent =
+    `${keys} the marked question, 0 is “cannot judge”. Enter goes on, Backspace goes back.`;
+  byId("shortcuts").checked = readStored("shortcuts", true);
+  byId("position").textContent = `${study.places - study.practice} items`;
+  await sendPending();
+  if (!study.agreed) return showSection("intro");
+  const { next } = await requestJson("study");
+  await showItem(next);
 }
 start().catch(showError);
