@@ -23,7 +23,7 @@ from mmerg.reporting.outcome import classify_outcome, is_label_wrong
 from mmerg.runs.manifest import shorten_digest
 
 ID, TEXT, SEARCHED = 80, 220, 2000  # limits, in characters, of an id and a text in a table, and of a searched text
-STEP = 200  # rows of the table of samples to show at once
+PAGE_SIZE = 200  # rows of the table of samples to show at once
 
 
 @cache
@@ -37,7 +37,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals |= {"ID": ID, "TEXT": TEXT, "SEARCHED": SEARCHED, "STEP": STEP}
+    environment.globals |= {"ID": ID, "TEXT": TEXT, "SEARCHED": SEARCHED, "PAGE_SIZE": PAGE_SIZE}
     environment.filters |= {
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
         "number": lambda value: tables.format_number(value).replace("-", "−"),
@@ -89,8 +89,8 @@ def indent_json(text: str) -> str:
         return text
 
 
-def count_noun(count: int, singular: str, plural: str = "") -> str:
-    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+def count_noun(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def format_sampling(settings: Mapping[str, float | Sequence[str]]) -> str:

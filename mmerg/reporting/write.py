@@ -28,8 +28,9 @@ def write_report(paths: Sequence[Path], out: Path) -> Path:
     several = len(paths) > 1
     by_prefix = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}
     with report_folder(out) as folder:
-        for name in ("report.css", "report.js"):
-            folder.write(f"assets/{name}", (files("mmerg.reporting") / "assets" / name).read_bytes())
+        for name in ("styles/base.css", "reporting/assets/report.css", "reporting/assets/report.js"):
+            asset = files("mmerg") / name
+            folder.write(f"assets/{asset.name}", asset.read_bytes())
         for prefix, run in by_prefix.items():
             others = {name: other for name, other in by_prefix.items() if name != prefix}
             run.write(folder, prefix, others)

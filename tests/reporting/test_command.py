@@ -51,7 +51,7 @@ def test_a_report_is_complete_and_the_same_in_any_folder(
     assert main([str(run)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"report: {run / 'report' / 'index.html'}"
     assert contents(run / "report") == found
-    assert {"index.html", "samples.html", "assets/report.css", "assets/report.js"} <= found.keys()
+    assert {"index.html", "samples.html", "assets/base.css", "assets/report.css", "assets/report.js"} <= found.keys()
     assert sum(name.startswith("samples/") for name in found) == len(USUAL)
     assert sum(name.startswith("frames/") for name in found) == 3
     assert not any(path.is_symlink() for path in run.rglob("*"))
@@ -69,7 +69,7 @@ def test_the_first_page_counts_outcomes(report: Path) -> None:
         'label became right in <a href="samples.html#became=right">1</a>, wrong in 0',
         '<a href="samples.html#failure=truncated">truncated</a>',
         "same reply",
-        '<th scope="row">missing</th><td class="n">7</td>',
+        '<th scope="row">missing</th><td class="num">7</td>',
         "0000000000000000000000000000000000000000",  # the commit
         "<dt>python</dt><dd>3.11.0</dd>",
         "The keyframes were sent as images (7 samples).</p>",
@@ -86,7 +86,8 @@ def test_an_unfinished_or_empty_run_has_a_report(tmp_path: Path) -> None:
     edit_run(run, lines=[*read_results(run).values()][:2])
     page = first_page(run)
     assert "; 9 in the protocol" in page
-    assert "Removed from completions</h3> <ul><li>name (1 completion)</li><li>quotation marks (1 completion)<" in page
+    for kind in cleaned:
+        assert f"<li>{kind} (1 completion)</li>" in page
     samples = list((run / "report" / "samples").iterdir())
     assert len(samples) == 2
     assert read(min(samples)).count("Removed from this completion: name, quotation marks.") == 1
@@ -115,7 +116,7 @@ def test_other_systems_and_the_outputs_of_any_source_are_shown(tmp_path: Path) -
         for event in (first, supplied, *others):
             emit(event)
     page = sample_page(run)
-    for words in ("Hello there.", "she is from Wales", "K</bdi>: supplied"):
+    for words in ("Hello there.", "she is from Wales", "K</bdi>: source output"):
         assert words in page
 
 

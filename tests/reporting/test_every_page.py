@@ -58,7 +58,7 @@ def test_every_kind_of_page_fits_and_is_accessible(browser: Browser, report: Pat
             for width, _ in LOOKS:
                 check_fit(page, width)
             assert page.locator(".turn").count() == len(spec.history)
-            assert page.locator(".shot").count() == spec.frames
+            assert page.locator(".keyframe").count() == spec.frames
         call = page.locator(".cells-4 details.call").first
         call.locator("summary").click()
         for width, readable in ((390, 280), (1280, 600)):
@@ -82,7 +82,7 @@ def test_hostile_text_neither_runs_nor_reorders(browser: Browser, hostile: Path)
             )
             assert found == []
             assert page.locator("script:not([src]), iframe, base, object, embed, [style], style").count() == 0
-            assert page.locator("main img:not(.plot img, .shot img)").count() == 0
+            assert page.locator("main img:not(.plot img, .keyframe img)").count() == 0
             assert set(page.eval_on_selector_all("a", "all => all.map((one) => one.protocol)")) == {"file:"}
             text = page.locator("body").inner_text()
             assert not set(text) & set("\x00\x1b\u202a\u202e\u2066")
@@ -97,5 +97,5 @@ def test_hostile_text_neither_runs_nor_reorders(browser: Browser, hostile: Path)
         page.locator("#samples tbody tr:visible a").nth(1).click()
         page.wait_for_url("**/samples/*.html")
         assert "javascript:window.__pwned=1" in page.locator("main").inner_text()
-        assert "49" not in page.locator("main .said").first.inner_text()
+        assert "49" not in page.locator("main .quote").first.inner_text()
         view.check()

@@ -95,7 +95,7 @@ def test_every_width_has_every_column_and_a_table_for_screen_readers(
 
 def test_more_rows_are_shown_on_request_and_all_are_printed(browser: Browser, report: Path, tmp_path: Path) -> None:
     page_file = shutil.copytree(report, tmp_path / "report") / "samples.html"
-    page_file.write_text(page_file.read_text().replace('data-step="200"', 'data-step="2"'))
+    page_file.write_text(page_file.read_text().replace('data-page-size="200"', 'data-page-size="2"'))
     with watched(browser) as view:
         page = view.open(page_file)
         assert len(shown(page)) == 2

@@ -20,12 +20,14 @@ addEventListener("DOMContentLoaded", () => {
   };
   addEventListener("hashchange", openTarget);
   openTarget();
-  addEventListener("beforeprint", () => findAll("details.unfold").forEach((fold) => { fold.open = true; }));
+  addEventListener("beforeprint", () => {
+    for (const details of findAll("details.print-open")) details.open = true;
+  });
 
   // Evidence and the turn or keyframe that it cites highlight each other.
-  for (const link of findAll("a.cite")) {
+  for (const link of findAll("a.citation")) {
     const ends = [link.closest("li"), document.getElementById(link.hash.slice(1))];
-    const highlight = (on) => () => ends.forEach((end) => end.classList.toggle("pointed", on));
+    const highlight = (on) => () => ends.forEach((end) => end.classList.toggle("highlighted", on));
     for (const end of ends) {
       for (const name of ["mouseenter", "focusin"]) end.addEventListener(name, highlight(true));
       for (const name of ["mouseleave", "focusout"]) end.addEventListener(name, highlight(false));
@@ -45,48 +47,51 @@ addEventListener("DOMContentLoaded", () => {
   const heads = findAll("thead th", table);
   const fields = Array.from(form.elements).filter((field) => field.matches("input, select"));
   const search = form.elements.q;
+  const getTexts = (selector, row) => findAll(selector, row).map((element) => element.textContent);
   const normalize = (text) => text.normalize("NFKC").toLowerCase();
   let rows = Array.from(body.rows, (row, number) => ({
     row,
     number,
-    text: normalize([...findAll("bdi, .text span", row).map((part) => part.textContent), row.dataset.whole || ""].join("\n")),
-    blamed: findAll(".blamed bdi", row).map((name) => name.textContent),
+    text: normalize([...getTexts("bdi, .text span", row), row.dataset.fullText || ""].join("\n")),
+    blamed: getTexts(".blamed bdi", row),
     data: { ...row.dataset },
   }));
   const collator = new Intl.Collator("en");
-  const step = Number(table.dataset.step); // browsers need seconds to lay out thousands of rows
-  let shown = step;
+  const pageSize = Number(table.dataset.pageSize); // browsers need seconds to lay out thousands of rows
+  let shown = pageSize;
   let sorted = { by: "number", down: false };
   const more = makeButton("", "more");
   table.after(more);
 
-  const valueOf = (field) => (field.type === "checkbox" ? (field.checked ? field.value : "") : field.value);
-  const matches = (entry, name, wanted) => (name === "blamed" ? entry.blamed.includes(wanted) : entry.data[name] === wanted);
+  const valueOf = (field) => (field.type === "checkbox" && !field.checked ? "" : field.value);
+  const matches = ({ blamed, data }, { name, value }) =>
+    name === "blamed" ? blamed.includes(value) : data[name] === value;
   const isDefaultOrder = () => sorted.by === "number" && !sorted.down;
 
   const filter = () => {
     const words = normalize(search.value).split(/\s+/).filter(Boolean);
-    const wanted = fields.filter((field) => field !== search && valueOf(field)).map((field) => [field.name, valueOf(field)]);
+    const wanted = fields.filter((field) => field !== search && valueOf(field));
     let count = 0;
     for (const entry of rows) {
-      const fits = wanted.every((pair) => matches(entry, ...pair)) && words.every((word) => entry.text.includes(word));
+      const fits = wanted.every((field) => matches(entry, field)) && words.every((word) => entry.text.includes(word));
       count += fits;
       entry.row.hidden = !fits || count > shown;
     }
     more.hidden = count <= shown;
     more.textContent = `Show more: ${Math.min(shown, count)} of ${count} are shown`;
-    find(".empty").hidden = count > 0;
+    find(".no-rows").hidden = count > 0;
     table.hidden = count === 0;
     form.elements.shown.value = `${count} of ${rows.length}`;
   };
 
   const sort = () => {
-    const column = heads.findIndex((head) => head.dataset.by === sorted.by);
-    const numeric = heads[column].classList.contains("n");
+    const column = heads.findIndex((head) => head.dataset.sortKey === sorted.by);
+    const numeric = heads[column].classList.contains("num");
     const compare = numeric ? (a, b) => Number(a) - Number(b) : (a, b) => collator.compare(a, b);
     const keyed = rows.map((entry) => ({ entry, key: entry.row.cells[column].textContent.trim() }));
+    const direction = sorted.down ? -1 : 1;
     keyed.sort((a, b) => // empty cells come last in both directions
-      (a.key === "") - (b.key === "") || (sorted.down ? -1 : 1) * compare(a.key, b.key) || a.entry.number - b.entry.number);
+      (a.key === "") - (b.key === "") || direction * compare(a.key, b.key) || a.entry.number - b.entry.number);
     rows = keyed.map(({ entry }) => entry);
     body.append(...rows.map(({ row }) => row));
     heads.forEach((head) => head.removeAttribute("aria-sort"));
@@ -109,15 +114,17 @@ addEventListener("DOMContentLoaded", () => {
       if (field.selectedIndex < 0) field.selectedIndex = 0;
     }
     const [, minus, by] = /^(-?)(\w+)$/.exec(view.get("sort")) || [];
-    sorted = heads.some((head) => head.dataset.by === by) ? { by, down: minus === "-" } : { by: "number", down: false };
-    shown = step;
+    const isKey = heads.some((head) => head.dataset.sortKey === by);
+    sorted = isKey ? { by, down: minus === "-" } : { by: "number", down: false };
+    shown = pageSize;
     sort();
   };
 
   for (const head of heads) {
     const button = makeButton(head.textContent);
     button.addEventListener("click", () => {
-      sorted = { by: head.dataset.by, down: sorted.by === head.dataset.by && !sorted.down };
+      const by = head.dataset.sortKey;
+      sorted = { by, down: sorted.by === by && !sorted.down };
       sort();
       saveView();
     });
@@ -126,23 +133,31 @@ addEventListener("DOMContentLoaded", () => {
   more.addEventListener("click", () => {
     const visibleLinks = () => findAll("tbody tr:not([hidden]) th a", table);
     const before = visibleLinks().length;
-    shown += step;
-    filter();
+    showRows(shown + pageSize);
     visibleLinks()[before].focus({ preventScroll: true }); // the button may be hidden now
   });
+  const showRows = (count) => {
+    shown = count;
+    filter();
+  };
   let timer = 0;
   form.addEventListener("input", () => {
-    shown = step;
-    filter();
+    showRows(pageSize);
     clearTimeout(timer);
     timer = setTimeout(saveView, 150); // browsers refuse to change the address with every letter
   });
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => { shown = step; filter(); saveView(); }));
+  form.addEventListener("reset", () => setTimeout(() => {
+    showRows(pageSize);
+    saveView();
+  }));
   addEventListener("hashchange", loadView);
-  addEventListener("beforeprint", () => { shown = Infinity; filter(); }); // paper has no button for more rows
-  addEventListener("afterprint", () => { shown = step; filter(); });
-  find(".skip").addEventListener("click", (event) => { event.preventDefault(); find("main").focus(); }); // without a new fragment, which would reset the view
+  addEventListener("beforeprint", () => showRows(Infinity)); // paper has no button for more rows
+  addEventListener("afterprint", () => showRows(pageSize));
+  find(".skip-link").addEventListener("click", (event) => { // without a new fragment, which would reset the view
+    event.preventDefault();
+    find("main").focus();
+  });
   form.hidden = false;
   loadView();
   table.classList.add("ready");
