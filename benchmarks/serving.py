@@ -33,7 +33,7 @@ CLIENTS, EACH, EARLY = 50, 4, 20
 
 def build_form(number: int, system: str = "mmerg-merg") -> dict[str, tuple[None, str]]:
     """Builds the form that the page sends for the only turn of a new chat. The number is in its text."""
-    turns = [{"who": "you", "text": f"This is number {number}, and I lost my job."}]
+    turns = [{"role": "user", "text": f"This is number {number}, and I lost my job."}]
     return {"talk": (None, json.dumps({"chat": f"chat-{number}", "system": system, "turns": turns}))}
 
 
@@ -53,7 +53,7 @@ def measure_speed(rounds: int) -> dict[str, list[float]]:
             return 1000 * (perf_counter() - start)
 
         def direct() -> float:
-            utterance = Utterance("you", f"This is number {len(first_status)}, and I lost my job.")
+            utterance = Utterance("user", f"This is number {len(first_status)}, and I lost my job.")
             request = ReplyRequest(system, "chat", (utterance,), None)
             start = perf_counter()
             sample, uploads = request.build_sample()

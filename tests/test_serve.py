@@ -65,7 +65,7 @@ def match_address(lines: list[str]) -> re.Match[str]:
 
 @pytest.mark.slow
 def test_the_command_prints_its_address_and_token_saves_chats_and_ends_cleanly(tmp_path: Path) -> None:
-    talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "Hey."}]}
+    talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"role": "user", "text": "Hey."}]}
     with started(tmp_path, "system=one_pass", "host=0.0.0.0") as (process, lines):
         host, port, token = match_address(lines).groups()
         ipaddress.ip_address(host)  # phones can open it

@@ -28,13 +28,13 @@ SENTENCES = {"caef looked at": "joy does not fit a face that falls", "mend caef"
 def send_turn(page: Page) -> None:
     """Sends a turn, waits for its reply, and opens the agents' work beside it."""
     page.get_by_role("button", name="Camera").click()
-    page.locator(".light").wait_for()
+    page.locator(".recording-light").wait_for()
     page.wait_for_timeout(6000)  # the camera needs a few seconds to record
     page.get_by_label("Your message").fill(MESSAGE)
     page.get_by_role("button", name="Send").click()
-    page.locator(".look").wait_for()
+    page.locator(".inspect").wait_for()
     page.get_by_role("button", name="Turn it off").click()
-    page.locator(".look").click()
+    page.locator(".inspect").click()
     page.mouse.move(0, 0)
     page.evaluate("document.activeElement.blur()")
 

@@ -42,7 +42,7 @@ def build_app(state: AppState, token: str) -> FastAPI:
     )
     for api in (openai, ollama, page):
         app.include_router(api.routes(state))
-    app.mount("/page", StaticFiles(directory=page.FOLDER))
+    app.mount("/page", StaticFiles(directory=page.FOLDER, packages=[("mmerg", "styles")]))
 
     @app.get("/health")
     async def health() -> dict[str, object]:

@@ -19,7 +19,7 @@ from mmerg.serving.http_error import HttpError, build_internal_error, describe_b
 
 COOKIE = "mmerg"
 FOLDER = Path(__file__).parent / "page"
-OPEN_PATHS = ("/health", "/page/page.css", "/page/token.js", "/page/icon.svg")  # need no token
+OPEN_PATHS = ("/health", "/page/base.css", "/page/page.css", "/page/token.js", "/page/icon.svg")  # need no token
 log = logging.getLogger(__name__)
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "

@@ -18,7 +18,7 @@ from mmerg.engine.uploads import Upload
 from mmerg.experiment.talk import WORDLESS
 from mmerg.serving.http_error import HttpError
 from mmerg.serving.systems import ServedSystem
-from mmerg.serving.talk import ReplyRequest, Speaker, Utterance, check_talk
+from mmerg.serving.talk import ReplyRequest, Role, Utterance, check_talk
 from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.commands import ServeSettings
 from mmerg.storage.files import describe_error
@@ -83,12 +83,12 @@ def build_reply_request(
     """
     talk: list[Utterance] = []
     pictures_left = settings.limits.pictures
-    for age, (number, speaker, message) in enumerate(reversed(list(_list_turns(messages)))):
+    for age, (number, role, message) in enumerate(reversed(list(_list_turns(messages)))):
         fits = age == 0 or len(message.pictures) <= pictures_left  # `check_talk` checks the last turn
         pictures = message.pictures if age < served.settings.frames.last_turns and fits else ()
         pictures_left -= len(pictures)
         uploads = tuple(_decode_picture(data, f"message {number}") for data in pictures)
-        talk.append(Utterance(speaker, message.text.strip() or WORDLESS, uploads))
+        talk.append(Utterance(role, message.text.strip() or WORDLESS, uploads))
     turns = check_talk(talk[::-1], settings.limits)
     persona = [message.text for message in messages if message.role in SYSTEM and message.text.strip()]
     if settings.persona and persona:
@@ -96,7 +96,7 @@ def build_reply_request(
     return ReplyRequest(served, "talk", turns, seed)
 
 
-def _list_turns(messages: Sequence[ChatMessage]) -> Iterator[tuple[int, Speaker, ChatMessage]]:
+def _list_turns(messages: Sequence[ChatMessage]) -> Iterator[tuple[int, Role, ChatMessage]]:
     """Yields the turns that are not empty, each with the number of its message. Raises HttpError for other roles."""
     for number, message in enumerate(messages, start=1):
         match message.role:
@@ -107,7 +107,7 @@ def _list_turns(messages: Sequence[ChatMessage]) -> Iterator[tuple[int, Speaker,
                 if message.role == "assistant":
                     text = separate_thoughts(REASONING.sub("", text))[1]
                 if text.strip() or message.pictures:
-                    yield number, "you" if message.role == "user" else "mmerg", replace(message, text=text)
+                    yield number, "user" if message.role == "user" else "assistant", replace(message, text=text)
             case role:
                 what = f"a message of the role {role!r:.40} is not allowed here"
                 hint = "send messages of user and assistant; no tool is ever called"

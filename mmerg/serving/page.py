@@ -34,7 +34,7 @@ ALIVE = "Ollama is running"  # Ollama's own programs look for this text
 
 
 class TurnText(BaseModel):
-    who: Literal["you", "mmerg"]
+    role: Literal["user", "assistant"]
     text: str
 
 
@@ -80,7 +80,7 @@ def routes(state: AppState) -> APIRouter:
     ) -> Response:
         uploads = [await _upload(clip, "clip")] if clip else []
         uploads += [await _upload(file, "picture") for file in picture or ()]
-        utterances = [Utterance(turn.who, turn.text) for turn in talk.turns]
+        utterances = [Utterance(turn.role, turn.text) for turn in talk.turns]
         if utterances:
             utterances[-1] = replace(utterances[-1], uploads=tuple(uploads))
         request = ReplyRequest(state.find_system(talk.system), talk.chat, check_talk(utterances, limits), talk.seed)
@@ -94,7 +94,7 @@ def routes(state: AppState) -> APIRouter:
         if not file:
             raise HttpError("there is no file", hint=FORM_HINT)
         upload = await _upload(file, "clip" if clip else "picture")
-        check_talk([Utterance("you", "", (upload,))], limits)
+        check_talk([Utterance("user", "", (upload,))], limits)
         store = InMemoryFrameStore()
         try:
             frames = await run_in_threadpool(upload.extract_frames, state.settings.frames, store)
@@ -143,7 +143,7 @@ def _describe_server(state: AppState) -> dict[str, object]:
     return {
         "systems": [_describe_system(served) for served in state.systems.values()],
         "backbone": backbone,
-        "goes_to": " and the model at ".join([server, *remote]),  # where text and files are sent
+        "destination": " and the model at ".join([server, *remote]),  # where text and files are sent
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
         "speech_seconds": MAX_SECONDS if state.speech else 0,
     }

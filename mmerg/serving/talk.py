@@ -12,14 +12,14 @@ from mmerg.serving.http_error import HttpError
 from mmerg.serving.systems import ServedSystem
 from mmerg.settings.commands import LimitSettings
 
-Speaker = Literal["you", "mmerg", "persona"]
+Role = Literal["user", "assistant", "persona"]
 
 
 @dataclass(frozen=True)
 class Utterance:
-    """One turn: the speaker, the text, and the files sent with it."""
+    """One turn: the role of its speaker, the text, and the files sent with it."""
 
-    who: Speaker
+    role: Role
     text: str
     uploads: tuple[Upload, ...] = ()
 
@@ -36,8 +36,8 @@ class ReplyRequest:
     def build_sample(self) -> tuple[Sample, Uploads]:
         """Builds the sample. Returns it with the files of its turns."""
         name = self.served.settings.answers_as
-        names = {"you": self.served.settings.you, "mmerg": name, "persona": f"About {name}"}
-        turns, uploads = turns_and_uploads([(names[turn.who], turn.text, turn.uploads) for turn in self.talk])
+        names = {"user": self.served.settings.you, "assistant": name, "persona": f"About {name}"}
+        turns, uploads = turns_and_uploads([(names[turn.role], turn.text, turn.uploads) for turn in self.talk])
         return build_sample(self.chat, turns, name, self.served.corpus.labels), uploads
 
 
@@ -46,7 +46,7 @@ def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Uttera
     Those before the last one are cut to `limits.text` characters. Raises HttpError if no reply can follow, or if the
     last turn or a file is too large."""
     turns = [turn for turn in talk if turn.text.strip() or turn.uploads][-limits.turns :]
-    if not turns or turns[-1].who != "you":
+    if not turns or turns[-1].role != "user":
         what = "there is no user turn to reply to"
         raise HttpError(what, where="the talk", hint="end the conversation with a user turn")
     *earlier, last = turns

@@ -95,7 +95,7 @@ class Updates:
                 yield Update("source", fields, f"{source} for {get_title(event.stage)}: {outcome}" if outcome else "")
             case events.Refused():
                 text = f"{get_title(event.stage)} is asked again: {event.complaint}"
-                yield Update("refused", {**_agent(event), "complaint": event.complaint}, text, text)
+                yield Update("rejected", {**_agent(event), "reason": event.complaint}, text, text)
             case events.Produced():
                 draft = str(self._get_result("response", event.t) or "") if event.symbol == self._response else ""
                 seconds = self._sum_seconds(event.t, event.stage)
@@ -111,17 +111,18 @@ class Updates:
                 ]
                 if event.fault:
                     finding = audit.findings[event.fault]
-                    instruction = finding.correction
+                    correction = finding.correction
                     text = f"{get_title(event.fault)} does not hold: {finding.reason}"
                 else:
-                    instruction, text = "", "all checks passed"
-                yield self._build_audit(event.t, text, findings=findings, instruction=instruction, blamed=event.fault)
+                    correction, text = "", "all checks passed"
+                yield self._build_audit(event.t, text, findings=findings, correction=correction, blamed=event.fault)
             case events.Unaudited():
                 text = f"the audit cannot be read: {describe_failure(event.failure, event.what)}"
-                yield self._build_audit(event.t, text, findings=[], instruction="", blamed=None, problem=text)
+                yield self._build_audit(event.t, text, findings=[], correction="", blamed=None, problem=text)
             case events.PassLost():
                 what = describe_failure(event.failure, event.what)
-                yield Update("lost", {"pass": event.t, "what": what}, f"Pass {event.t} could not be finished: {what}")
+                text = f"Pass {event.t} could not be finished: {what}"
+                yield Update("pass_failed", {"pass": event.t, "what": what}, text)
             case events.Rerun():
                 text = f"Again from {get_title(event.stage)}"
                 yield Update("rerun", {"pass": event.t, "from": event.stage, "reason": event.reason}, text, text)

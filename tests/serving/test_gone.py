@@ -21,7 +21,7 @@ from tests.serving.running import Running, running
 from tests.serving.scripts import Held
 
 BODY = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}]}
-TALK = json.dumps({"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "Hey."}]})
+TALK = json.dumps({"chat": "a", "system": "mmerg-one_pass", "turns": [{"role": "user", "text": "Hey."}]})
 REQUESTS = {
     "openai": ("/v1/chat/completions", {"json": {**BODY, "stream": True}}),
     "ollama, whole": ("/api/chat", {"json": {**BODY, "stream": False}}),

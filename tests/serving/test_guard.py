@@ -102,7 +102,7 @@ def test_health_is_open_and_the_api_is_described(locked: Running) -> None:
 def test_a_browser_without_the_token_gets_a_form_for_it(locked: Running) -> None:
     form = get(locked, "/", Accept="text/html")
     assert (form.status_code, "needs its token" in form.text) == (401, True)
-    for path in ("/page/token.js", "/page/page.css", "/page/icon.svg"):
+    for path in ("/page/token.js", "/page/base.css", "/page/page.css", "/page/icon.svg"):
         assert get(locked, path).status_code == 200
 
 
@@ -178,7 +178,7 @@ def test_logs_hold_no_text_of_users_and_no_token(caplog: pytest.LogCaptureFixtur
     def fail(_: object) -> str:
         raise ValueError("my secret sorrow")
 
-    talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "my secret sorrow"}]}
+    talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"role": "user", "text": "my secret sorrow"}]}
     with caplog.at_level(logging.DEBUG), running(Scripted(fail), token=SECRET) as server:
         key = {"Authorization": f"Bearer {SECRET}"}
         assert server.client.post("/v1/chat/completions", json=BODY, headers=key).status_code == 500

@@ -26,7 +26,7 @@ def server() -> Iterator[Running]:
 
 
 def turn(server: Running, *files: tuple[str, bytes], system: str = "mmerg-one_pass", **more: Any) -> httpx.Response:
-    talk = {"chat": "a", "system": system, "turns": [{"who": "you", "text": "I lost my job."}], **more}
+    talk = {"chat": "a", "system": system, "turns": [{"role": "user", "text": "I lost my job."}], **more}
     form: list[tuple[str, Any]] = [("talk", (None, json.dumps(talk))), *((name, (name, data)) for name, data in files)]
     return server.client.post("/page/turns", files=form)
 
@@ -70,7 +70,7 @@ def test_a_turn_streams_its_updates() -> None:
     ]
     audits = [fields for name, fields in updates if name == "audit"]
     assert [audit["blamed"] for audit in audits] == ["psp", None]
-    assert audits[0]["instruction"] == "mend psp"
+    assert audits[0]["correction"] == "mend psp"
     assert audits[0]["findings"][2] == {"check": "psp", "passed": False, "reason": "psp looked at"}
     [selected] = [fields for name, fields in updates if name == "selected"]
     assert (selected["pass"], selected["passes"]) == (1, 2)
@@ -126,8 +126,8 @@ def test_an_undecodable_file_is_named_and_the_turn_goes_on(
     ("more", "status", "said"),
     [
         ({"turns": []}, 400, "there is no user turn to reply to"),
-        ({"turns": [{"who": "me", "text": "Hi."}]}, 400, "turns.0.who"),
-        ({"turns": [{"who": "you", "text": "a" * 4001}]}, 400, "the turn has 4001 characters, over 4000"),
+        ({"turns": [{"role": "me", "text": "Hi."}]}, 400, "turns.0.role"),
+        ({"turns": [{"role": "user", "text": "a" * 4001}]}, 400, "the turn has 4001 characters, over 4000"),
         ({"chat": "../../etc"}, 400, "chat: String should match"),
         ({"system": "gpt"}, 404, "there is no model 'gpt'"),
         ({"system": "mmerg-hef"}, 404, "mmerg-hef is not available"),

@@ -48,7 +48,7 @@ def save_one(server: Running, *replies: dict[str, Any]) -> Path:
 
 
 def make_turns(*texts: str) -> list[dict[str, str]]:
-    return [{"who": "mmerg" if number % 2 else "you", "text": text} for number, text in enumerate(texts)]
+    return [{"role": "assistant" if number % 2 else "user", "text": text} for number, text in enumerate(texts)]
 
 
 def test_a_saved_chat_is_a_run(server: Running, runs: Path) -> None:

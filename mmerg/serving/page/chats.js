@@ -1,32 +1,45 @@
 /** The list of earlier chats, and copying and downloading. */
 
-import { button, find, make, makeError, printable } from "./dom.js";
+import { find, make, makeButton, makeError, printable } from "./dom.js";
 import * as store from "./store.js";
 
-const DAY = 86_400_000;
-const formatTime = (at) => Date.now() - at < DAY ? new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : new Date(at).toLocaleDateString([], { day: "numeric", month: "short", year: "numeric" });
+const DAY = 86_400_000; // milliseconds
 
-/** Draws the list. now: the id of the open chat. open(id), remove(head): called for a chat of the list. */
-export async function drawChats(now, open, remove) {
+function formatTime(time) {
+  const date = new Date(time);
+  if (Date.now() - time < DAY) return date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return date.toLocaleDateString([], { day: "numeric", month: "short", year: "numeric" });
+}
+
+/** Draws the list. openId: the id of the open chat. open(id), remove(summary): called for a chat of the list. */
+export async function drawChats(openId, open, remove) {
   const list = find("#chat-list");
+  const makeItem = (summary) => {
+    const title = printable(summary.title);
+    const current = summary.id === openId ? { "aria-current": "true" } : {};
+    const deleteLabel = { className: "small", "aria-label": `Delete the chat ${title}` };
+    return make("li", {},
+      makeButton(make("span", { dir: "auto" }, title), () => open(summary.id), { className: "chat-link", ...current },
+        make("small", {}, formatTime(summary.updatedAt))),
+      makeButton("Delete", () => remove(summary), deleteLabel));
+  };
   try {
-    const heads = await store.listHeads();
-    find("#no-chats").hidden = heads.length > 0;
-    list.replaceChildren(...heads.map((head) => make("li", {},
-      button(make("span", { dir: "auto" }, printable(head.title)), () => open(head.id), { className: "chat", ...(head.id === now ? { "aria-current": "true" } : {}) }, make("small", {}, formatTime(head.at))),
-      button("Delete", () => remove(head), { className: "slight", "aria-label": `Delete the chat ${printable(head.title)}` }))));
+    const summaries = await store.listSummaries();
+    find("#no-chats").hidden = summaries.length > 0;
+    list.replaceChildren(...summaries.map(makeItem));
   } catch (error) {
-    list.replaceChildren(make("li", {}, ...makeError({ what: "This browser cannot store chats", hint: `Download the chats you want to keep. (${error?.message ?? error})` })));
+    const hint = `Download the chats you want to keep. (${error?.message ?? error})`;
+    list.replaceChildren(make("li", {}, ...makeError({ what: "This browser cannot store chats", hint })));
   }
 }
 
-/** Copies a text to the clipboard; returns whether it worked. */
-export async function copy(words) {
+/** Copies a text to the clipboard. Returns whether it worked. */
+export async function copy(text) {
   try {
-    await navigator.clipboard.writeText(words);
+    await navigator.clipboard.writeText(text);
     return true;
   } catch { // not available over http from another machine
-    const area = make("textarea", { value: words, className: "aside" });
+    const area = make("textarea", { value: text, className: "visually-hidden" });
     document.body.append(area);
     area.select();
     const copied = document.execCommand("copy");

@@ -2,36 +2,52 @@
 
 import { make, makeText, printable } from "./dom.js";
 
-const CHIPS = new Set(["emotion", "final_emotion", "consistency", "goal", "stance", "tactic", "tone", "chosen_strategy", "secondary_strategy", "cause_category"]);
-const LABELS = new Set(["emotion", "final_emotion"]);
+const EMOTIONS = new Set(["emotion", "final_emotion"]);
+const CHIPS = new Set([
+  ...EMOTIONS, "consistency", "goal", "stance", "tactic", "tone", "chosen_strategy", "secondary_strategy",
+  "cause_category",
+]);
 
-const empty = (value) => value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
-const toText = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "string" ? value : JSON.stringify(value));
+const isEmpty = (value) => value === null || value === undefined || value.length === 0;
+const isScalar = (value) => typeof value !== "object" || value === null;
+
+function toText(value) {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 /** Makes the fields. cite(kind, number): makes a link to turn or frame `number`. */
 export function makeFields(output, cite) {
-  if (typeof output !== "object" || output === null) return makeText(toText(output), "quote");
-  return make("dl", { className: "fields" },
-    Object.entries(output).filter(([, value]) => !empty(value)).map(([name, value]) => field(name, value, cite)));
+  if (isScalar(output)) return makeText(toText(output), "quote");
+  const fields = Object.entries(output).filter(([, value]) => !isEmpty(value));
+  return make("dl", { className: "fields" }, fields.map(([name, value]) => makeField(name, value, cite)));
 }
 
-function field(name, value, cite) {
-  const label = make("dt", {}, printable(name.replaceAll("_", " ")));
+function makeField(name, value, cite) {
+  const [kind, description] = describeField(name, value, cite);
+  return make("div", { className: `field ${kind}` }, make("dt", {}, printable(name.replaceAll("_", " "))), description);
+}
+
+/** Returns the kind of a field, as a class, and the element of its value. */
+function describeField(name, value, cite) {
   if (Array.isArray(value)) {
-    return make("div", { className: "field many" }, label, make("dd", {}, make("ul", { className: "lines" }, value.map((item) => line(item, cite)))));
+    const items = value.map((item) => makeItem(item, cite));
+    return ["list", make("dd", {}, make("ul", { className: "items" }, items))];
   }
   if (CHIPS.has(name)) {
-    const kind = LABELS.has(name) ? " emotion" : value === "conflict" ? " conflict" : "";
-    return make("div", { className: "field chips" }, label, make("dd", {}, makeText(toText(value), `chip${kind}`, "span")));
+    let className = "chip";
+    if (EMOTIONS.has(name)) className += " emotion";
+    else if (value === "conflict") className += " conflict";
+    return ["chips", make("dd", {}, makeText(toText(value), className, "span"))];
   }
-  if (name === "response") return make("div", { className: "field many" }, label, makeText(toText(value), "quote", "dd"));
-  return make("div", { className: name.startsWith("reasoning") ? "field quiet" : "field" }, label, makeText(toText(value), "", "dd"));
+  if (name === "response") return ["list", makeText(toText(value), "quote", "dd")];
+  return [name.startsWith("reasoning") ? "quiet" : "value", makeText(toText(value), "", "dd")];
 }
 
-function line(item, cite) {
-  if (typeof item !== "object" || item === null) return make("li", {}, makeText(toText(item), "", "span"));
-  const cites = ["frame", "turn"].filter((kind) => Number.isInteger(item[kind]));
-  const rest = Object.entries(item).filter(([name, value]) => !cites.includes(name) && !empty(value));
-  const words = rest.map(([name, value]) => (rest.length === 1 ? toText(value) : `${name}: ${toText(value)}`)).join(" · ");
-  return make("li", {}, cites.map((kind) => cite(kind, item[kind])), makeText(words, "", "span"));
+function makeItem(item, cite) {
+  if (isScalar(item)) return make("li", {}, makeText(toText(item), "", "span"));
+  const cited = ["frame", "turn"].filter((kind) => Number.isInteger(item[kind]));
+  const rest = Object.entries(item).filter(([name, value]) => !cited.includes(name) && !isEmpty(value));
+  const texts = rest.map(([name, value]) => (rest.length === 1 ? toText(value) : `${name}: ${toText(value)}`));
+  return make("li", {}, cited.map((kind) => cite(kind, item[kind])), makeText(texts.join(" · "), "", "span"));
 }

@@ -2,57 +2,70 @@
 
 import { make, printable } from "./dom.js";
 
-const INLINE = /(`+)(.+?)\1|\*\*(.+?)\*\*|__(.+?)__|(?<![\w*])\*(?!\s)(.+?)(?<!\s)\*(?![\w*])|(?<!\w)_(?!\s)(.+?)(?<!\s)_(?!\w)|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)/su;
+const INLINE_PATTERNS = [
+  /(`+)(.+?)\1/, // code
+  /\*\*(.+?)\*\*|__(.+?)__/, // strong emphasis
+  /(?<![\w*])\*(?!\s)(.+?)(?<!\s)\*(?![\w*])|(?<!\w)_(?!\s)(.+?)(?<!\s)_(?!\w)/, // emphasis
+  /\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)/, // a link
+];
+const INLINE = new RegExp(INLINE_PATTERNS.map(({ source }) => source).join("|"), "su");
+const ITEM = /^\s*(?:[-*+]|(\d{1,3})[.)])\s+(.*)$/;
+const HEADING = /^\s*#{1,6}\s/;
+const QUOTE = /^\s*>/;
+const FENCE = /^\s*```/;
 
-/** Converts words with emphasis, code and links to nodes. */
-function parseInline(words) {
+/** Converts text with emphasis, code and links to nodes. */
+function parseInline(text) {
   const nodes = [];
-  for (let rest = words; rest;) {
-    const found = INLINE.exec(rest);
-    if (!found) return [...nodes, rest];
-    const [all, , code, bold, bold2, slanted, slanted2, label, address] = found;
-    if (found.index) nodes.push(rest.slice(0, found.index));
+  for (let rest = text; rest;) {
+    const match = INLINE.exec(rest);
+    if (!match) return [...nodes, rest];
+    const [all, , code, strong, strong2, emphasis, emphasis2, label, href] = match;
+    if (match.index) nodes.push(rest.slice(0, match.index));
     if (code !== undefined) nodes.push(make("code", {}, code));
-    else if (bold ?? bold2) nodes.push(make("strong", {}, ...parseInline(bold ?? bold2)));
-    else if (slanted ?? slanted2) nodes.push(make("em", {}, ...parseInline(slanted ?? slanted2)));
-    else nodes.push(make("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, label));
-    rest = rest.slice(found.index + all.length);
+    else if (strong ?? strong2) nodes.push(make("strong", {}, ...parseInline(strong ?? strong2)));
+    else if (emphasis ?? emphasis2) nodes.push(make("em", {}, ...parseInline(emphasis ?? emphasis2)));
+    else nodes.push(make("a", { href, target: "_blank", rel: "noopener noreferrer" }, label));
+    rest = rest.slice(match.index + all.length);
   }
   return nodes;
 }
 
-const joinLines = (lines) => lines.flatMap((line, place) => (place ? [make("br"), ...parseInline(line)] : parseInline(line)));
-const ITEM = /^\s*(?:[-*+]|(\d{1,3})[.)])\s+(.*)$/;
+const joinLines = (lines) => lines.flatMap((line, index) => [...(index ? [make("br")] : []), ...parseInline(line)]);
 
 /** Converts a text to block elements. */
 export function renderMarkdown(value) {
   const blocks = [];
   const rest = printable(value).split("\n");
+  const add = (tag, children, properties = {}) => blocks.push(make(tag, { dir: "auto", ...properties }, ...children));
   const takeWhile = (fits) => {
-    const block = [];
-    while (rest.length && fits(rest[0])) block.push(rest.shift());
-    return block;
+    const lines = [];
+    while (rest.length && fits(rest[0])) lines.push(rest.shift());
+    return lines;
   };
   while (rest.length) {
     const [line] = rest;
     if (!line.trim()) {
       rest.shift();
-    } else if (/^\s*```/.test(line)) {
+    } else if (FENCE.test(line)) {
       rest.shift();
       const code = takeWhile((text) => !/^\s*```\s*$/.test(text));
       rest.shift();
-      blocks.push(make("pre", { dir: "auto", tabIndex: 0 }, make("code", {}, code.join("\n"))));
-    } else if (/^#{1,6}\s/.test(line)) {
-      blocks.push(make("p", { dir: "auto", className: "heading" }, make("strong", {}, ...parseInline(rest.shift().replace(/^#+\s+/, "").replace(/\s+#+$/, "")))));
-    } else if (/^\s*>/.test(line)) {
-      blocks.push(make("blockquote", { dir: "auto" }, ...joinLines(takeWhile((text) => /^\s*>/.test(text)).map((text) => text.replace(/^\s*>\s?/, "")))));
+      add("pre", [make("code", {}, code.join("\n"))], { tabIndex: 0 });
+    } else if (HEADING.test(line)) {
+      const text = rest.shift().replace(/^\s*#+\s+/, "").replace(/\s+#+$/, "");
+      add("p", [make("strong", {}, ...parseInline(text))]);
+    } else if (QUOTE.test(line)) {
+      const lines = takeWhile((text) => QUOTE.test(text));
+      add("blockquote", joinLines(lines.map((text) => text.replace(/^\s*>\s?/, ""))));
     } else if (ITEM.test(line)) {
-      const ordered = ITEM.exec(line)[1];
-      const items = takeWhile((text) => ITEM.test(text)).map((text) => make("li", { dir: "auto" }, ...parseInline(ITEM.exec(text)[2])));
-      blocks.push(make(ordered ? "ol" : "ul", ordered ? { start: Number(ordered) } : {}, items));
+      const start = Number(ITEM.exec(line)[1]);
+      const items = takeWhile((text) => ITEM.test(text)).map((text) => parseInline(ITEM.exec(text)[2]));
+      const children = items.map((nodes) => make("li", { dir: "auto" }, ...nodes));
+      blocks.push(Number.isNaN(start) ? make("ul", {}, children) : make("ol", { start }, children));
     } else {
-      const paragraph = [rest.shift(), ...takeWhile((text) => text.trim() && !ITEM.test(text) && !/^\s*(```|>|#{1,6}\s)/.test(text))];
-      blocks.push(make("p", { dir: "auto" }, ...joinLines(paragraph)));
+      const continues = (text) => text.trim() && ![ITEM, FENCE, QUOTE, HEADING].some((block) => block.test(text));
+      add("p", joinLines([rest.shift(), ...takeWhile(continues)]));
     }
   }
   return blocks;

@@ -1,8 +1,8 @@
 /** Speech: dictation while a button is held, and reading replies aloud. Both are off by default. The server transcribes
     speech if it has a speech model. Otherwise the browser does, if it can. */
 
+import { PageError, transcribe } from "./api.js";
 import { find } from "./dom.js";
-import { PageError, transcribe } from "./wire.js";
 
 const Recognition = window.SpeechRecognition ?? window.webkitSpeechRecognition;
 const BIT_RATE = 32_000; // per second: enough for a voice
@@ -11,42 +11,49 @@ const HINT = "Allow the microphone in the address bar, or write.";
 const mic = find("#mic");
 export const canSpeak = "speechSynthesis" in window;
 
-/** Returns true if speech can be transcribed. seconds: the limit of a recording for the server; 0 without a speech model. */
-export const canTranscribe = (seconds) => Boolean(seconds ? navigator.mediaDevices && window.MediaRecorder : Recognition);
+/** Returns whether speech can be transcribed. maxSeconds: the limit of a recording for the server; 0 if the server has
+    no speech model. */
+export const canTranscribe = (maxSeconds) =>
+  Boolean(maxSeconds ? navigator.mediaDevices && window.MediaRecorder : Recognition);
 
-/** Transcribes speech while #mic is held. heard(words): called with the text. failed(error): called with an error, and
+/** Transcribes speech while #mic is held. heard(text): called with the text. failed(error): called with an error, and
     with null at the start of a recording. */
-export function listen(seconds, heard, failed) {
-  let busy = false;
-  let end = () => {};
-  const begin = async (event) => {
+export function listen(maxSeconds, heard, failed) {
+  let isBusy = false;
+  let release = () => {};
+  const start = async (event) => {
     event.preventDefault();
-    if (busy) return;
-    busy = true;
+    if (isBusy) return;
+    isBusy = true;
     stopSpeaking();
     failed(null);
-    showState("Starting …", true);
-    const released = new Promise((resolve) => { end = () => { showState("Transcribing …", false, true); resolve(); }; });
-    const timer = seconds && setTimeout(end, 1000 * (seconds - 1));
+    showState("Starting …", { pressed: true });
+    const released = new Promise((resolve) => { release = resolve; });
+    released.then(() => showState("Transcribing …", { busy: true }));
+    const timer = maxSeconds && setTimeout(release, 1000 * (maxSeconds - 1));
     try {
-      await (seconds ? record(released, heard) : recognise(released, heard));
+      await (maxSeconds ? record(released, heard) : recognise(released, heard));
     } catch (error) {
       failed(error);
     }
     clearTimeout(timer);
-    busy = false;
-    end = () => {};
+    isBusy = false;
+    release = () => {};
     showState("Hold to talk");
   };
-  mic.addEventListener("pointerdown", begin);
-  for (const name of ["pointerup", "pointercancel", "pointerleave", "keyup", "blur"]) mic.addEventListener(name, () => end());
-  mic.addEventListener("keydown", (event) => { if ([" ", "Enter"].includes(event.key)) begin(event); });
+  mic.addEventListener("pointerdown", start);
+  for (const name of ["pointerup", "pointercancel", "pointerleave", "keyup", "blur"]) {
+    mic.addEventListener(name, () => release());
+  }
+  mic.addEventListener("keydown", (event) => {
+    if ([" ", "Enter"].includes(event.key)) start(event);
+  });
   mic.addEventListener("contextmenu", (event) => event.preventDefault()); // a long press
 }
 
-function showState(words, held = false, busy = false) {
-  find("span", mic).textContent = words;
-  mic.ariaPressed = String(held);
+function showState(text, { pressed = false, busy = false } = {}) {
+  find("span", mic).textContent = text;
+  mic.ariaPressed = String(pressed);
   mic.ariaBusy = String(busy);
 }
 
@@ -60,35 +67,44 @@ async function record(released, heard) {
     const recorder = new MediaRecorder(stream, { audioBitsPerSecond: BIT_RATE });
     sound = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data); });
     recorder.start();
-    showState("Listening …", true);
-    const start = performance.now();
+    showState("Listening …", { pressed: true });
+    const startedAt = performance.now();
     await released;
-    duration = performance.now() - start;
+    duration = performance.now() - startedAt;
     recorder.stop();
   } finally {
     for (const track of stream.getTracks()) track.stop();
   }
-  const words = duration > MIN_LENGTH && await transcribe(await sound);
-  if (!words) throw new PageError({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
-  heard(words);
+  const text = duration > MIN_LENGTH && await transcribe(await sound);
+  if (!text) throw new PageError({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
+  heard(text);
 }
 
 const recognise = (released, heard) => new Promise((resolve, reject) => {
-  const recogniser = Object.assign(new Recognition(), { continuous: true, interimResults: false, lang: navigator.language });
-  recogniser.onresult = ({ results, resultIndex }) => heard(Array.from(results).slice(resultIndex).filter(({ isFinal }) => isFinal).map(([best]) => best.transcript.trim()).join(" "));
-  recogniser.onerror = ({ error }) => { if (error !== "no-speech" && error !== "aborted") reject(new PageError({ what: `Nothing could be heard: ${error.replaceAll("-", " ")}`, hint: HINT })); };
-  recogniser.onstart = () => showState("Listening …", true);
+  const options = { continuous: true, interimResults: false, lang: navigator.language };
+  const recogniser = Object.assign(new Recognition(), options);
+  recogniser.onresult = ({ results, resultIndex }) => {
+    const final = Array.from(results).slice(resultIndex).filter(({ isFinal }) => isFinal);
+    heard(final.map(([best]) => best.transcript.trim()).join(" "));
+  };
+  recogniser.onerror = ({ error }) => {
+    if (["no-speech", "aborted"].includes(error)) return;
+    reject(new PageError({ what: `Nothing could be heard: ${error.replaceAll("-", " ")}`, hint: HINT }));
+  };
+  recogniser.onstart = () => showState("Listening …", { pressed: true });
   recogniser.onend = resolve;
   released.then(() => recogniser.stop());
   recogniser.start();
 });
 
 /** Reads a reply aloud. */
-export function speak(words) {
+export function speak(text) {
   if (!canSpeak) return;
   speechSynthesis.cancel();
-  speechSynthesis.speak(new SpeechSynthesisUtterance(words.replace(/[*_`#>]/g, "")));
+  speechSynthesis.speak(new SpeechSynthesisUtterance(text.replace(/[*_`#>]/g, "")));
 }
 
 /** Stops reading aloud. */
-export const stopSpeaking = () => { if (canSpeak) speechSynthesis.cancel(); };
+export function stopSpeaking() {
+  if (canSpeak) speechSynthesis.cancel();
+}

@@ -1,4 +1,4 @@
 /* Sets the chosen colours before the page is drawn. */
 try {
-  document.documentElement.dataset.theme = localStorage.getItem("theme") ?? "auto";
+  document.documentElement.dataset.theme = localStorage.getItem("mmerg-theme") ?? "auto";
 } catch { /* this browser forbids storage */ }

@@ -4,28 +4,32 @@ import { find, printable } from "./dom.js";
 
 const viewer = find("#viewer");
 let frames = [];
-let at = 0;
+let current = 0;
 
-function show(number) {
-  at = Math.min(Math.max(number, 0), frames.length - 1);
-  const frame = frames[at];
-  Object.assign(find("img", viewer), { src: frame.url, alt: `Keyframe ${frame.number} of turn ${frame.turn}` });
-  find("p", viewer).textContent = [`Keyframe ${frame.number} of turn ${frame.turn}, at ${frame.time.toFixed(1)} s`, printable(frame.description ?? "")].filter(Boolean).join(" · ");
-  find("[data-step='-1']", viewer).disabled = at === 0;
-  find("[data-step='1']", viewer).disabled = at === frames.length - 1;
+export const nameFrame = ({ number, turn }) => `Keyframe ${number} of turn ${turn}`;
+
+function show(index) {
+  current = Math.min(Math.max(index, 0), frames.length - 1);
+  const frame = frames[current];
+  const name = nameFrame(frame);
+  const caption = [`${name}, at ${frame.time.toFixed(1)} s`, printable(frame.description ?? "")];
+  Object.assign(find("img", viewer), { src: frame.url, alt: name });
+  find("p", viewer).textContent = caption.filter(Boolean).join(" · ");
+  find("[data-step='-1']", viewer).disabled = current === 0;
+  find("[data-step='1']", viewer).disabled = current === frames.length - 1;
 }
 
-/** Shows one of these frames, by its position. */
-export function enlarge(allFrames, number) {
+/** Shows one of these frames, by its index. */
+export function enlarge(allFrames, index) {
   frames = allFrames;
-  show(number);
+  show(index);
   viewer.showModal();
 }
 
-viewer.addEventListener("click", (event) => {
-  if (event.target.dataset.step) show(at + Number(event.target.dataset.step));
+viewer.addEventListener("click", ({ target }) => {
+  if (target.dataset.step) show(current + Number(target.dataset.step));
 });
-viewer.addEventListener("keydown", (event) => {
-  if (event.key === "ArrowLeft") show(at - 1);
-  if (event.key === "ArrowRight") show(at + 1);
+viewer.addEventListener("keydown", ({ key }) => {
+  if (key === "ArrowLeft") show(current - 1);
+  if (key === "ArrowRight") show(current + 1);
 });

@@ -124,7 +124,7 @@ def choose(page: Page, name: str, system: str) -> None:
 
 def open_work(page: Page) -> None:
     """Opens the agents' work on the last reply."""
-    page.locator(".theirs .line").last.click()
+    page.locator(".assistant .text-button").last.click()
 
 
 def read_step(page: Page, title: str) -> str:

@@ -35,14 +35,14 @@ def test_no_state_of_the_page_violates_a_rule_of_axe(page: Page, agents: Agents)
     check(page)
     page.get_by_label("Compare with").select_option("mmerg-one_pass")
     page.keyboard.press("Escape")
-    page.locator("#files").set_input_files(CLIP)
-    expect(page.locator("#attached li")).to_have_count(1)
+    page.locator("#file-input").set_input_files(CLIP)
+    expect(page.locator("#attachments li")).to_have_count(1)
     with agents.held("psp"):
         say(page, "It's fine. Really.")
-        expect(page.locator(".under-way").first).to_contain_text("Plan")
+        expect(page.locator(".progress").first).to_contain_text("Plan")
         check(page)
     wait_for_reply(page)
-    page.locator(".look").first.click()
+    page.locator(".inspect").first.click()
     check(page)
     page.get_by_role("button", name="Draft 1").click()
     page.locator(".enlarge").first.click()
@@ -77,7 +77,7 @@ def test_a_chat_works_by_keyboard_alone(page: Page) -> None:
     page.keyboard.type("Really.")
     page.keyboard.press("Enter")
     wait_for_reply(page)
-    assert page.locator(".mine .text").inner_text() == "It's fine.\nReally."
+    assert page.locator(".user .text").inner_text() == "It's fine.\nReally."
     assert page.evaluate("announced") == ["Sent.", f"mmerg: {REPLY}"]  # only the start and end of a turn
     assert page.locator("[aria-live], body > [role=status], [role=alert], [role=log]").count() == 2
     while page.evaluate("document.activeElement.textContent") != "Try again":
@@ -96,7 +96,7 @@ def test_nothing_is_cut_at_any_size(page: Page) -> None:
         page.set_viewport_size({"width": width, "height": height})
         for _ in range(2):
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert page.eval_on_selector_all("main section, .card, .turn", wide) == []
+            assert page.eval_on_selector_all("main section, .card, .message", wide) == []
             page.keyboard.press("Alt+a")
         page.get_by_label("Your message").scroll_into_view_if_needed()
         assert page.get_by_label("Your message").is_visible()

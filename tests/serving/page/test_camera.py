@@ -12,7 +12,7 @@ from tests.serving.scripts import picture
 
 
 def has_camera(page: Page) -> bool:
-    return bool(page.evaluate("document.querySelector('#mirror').srcObject?.active ?? false"))
+    return bool(page.evaluate("document.querySelector('#camera-preview').srcObject?.active ?? false"))
 
 
 def turn_on(page: Page) -> None:
@@ -25,15 +25,15 @@ def test_the_camera_is_off_until_turned_on_and_a_light_shows_it(filmed: Page) ->
     sentence = f"What you write and show goes to {server} and nowhere else; this chat is kept in this browser."
     assert filmed.get_by_text(sentence).is_visible()
     assert not has_camera(filmed)
-    assert not filmed.locator(".light").is_visible()
+    assert not filmed.locator(".recording-light").is_visible()
     turn_on(filmed)
     assert has_camera(filmed)
-    assert filmed.locator(".light").is_visible()
+    assert filmed.locator(".recording-light").is_visible()
     expect(filmed.get_by_role("button", name="Turn it off")).to_be_focused()
-    track = filmed.evaluate_handle("document.querySelector('#mirror').srcObject.getVideoTracks()[0]")
+    track = filmed.evaluate_handle("document.querySelector('#camera-preview').srcObject.getVideoTracks()[0]")
     filmed.get_by_role("button", name="Turn it off").click()
     assert track.evaluate("(one) => one.readyState") == "ended"
-    assert not filmed.locator(".light").is_visible()
+    assert not filmed.locator(".recording-light").is_visible()
     assert filmed.get_by_role("button", name="Camera").evaluate("(one) => one === document.activeElement")
 
 
@@ -65,20 +65,20 @@ def test_the_last_seconds_become_keyframes_that_evidence_cites(filmed: Page, sit
     since_second = page.evaluate("(performance.now() - begun[1]) / 1000")
     wait_for_reply(page)
     open_work(page)
-    shots = page.locator(".shot img")
-    assert shots.count() >= 2
-    assert shots.evaluate_all("all => all.every((one) => one.naturalWidth > 100)")
-    cite = page.locator(".cite", has_text="frame 2").first
-    cite.focus()
-    expect(page.locator("[data-frame='2']")).to_have_class("shot pointed")
-    cite.press("Enter")
+    keyframes = page.locator(".keyframe img")
+    assert keyframes.count() >= 2
+    assert keyframes.evaluate_all("all => all.every((one) => one.naturalWidth > 100)")
+    citation = page.locator(".citation", has_text="frame 2").first
+    citation.focus()
+    expect(page.locator("[data-frame='2']")).to_have_class("keyframe highlighted")
+    citation.press("Enter")
     expect(page.get_by_role("dialog", name="Keyframe")).to_contain_text("Keyframe 2 of turn 1")
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("dialog", name="Keyframe")).to_contain_text("Keyframe 1 of turn 1")
     page.keyboard.press("Escape")
-    assert page.locator(".turn.mine video").count() == 1
+    assert page.locator(".message.user video").count() == 1
     assert has_camera(page)
-    seconds = page.locator(".mine video").evaluate(
+    seconds = page.locator(".user video").evaluate(
         """async (video) => {
           video.currentTime = 1e6;  // a recorded clip knows its length once it was looked for
           await new Promise((resolve) => { video.onseeked = resolve; });
@@ -91,11 +91,11 @@ def test_the_last_seconds_become_keyframes_that_evidence_cites(filmed: Page, sit
 def test_without_permission_for_the_camera_the_chat_goes_on(page: Page) -> None:
     page.get_by_role("button", name="Camera").click()
     expect(page.get_by_role("alert")).to_contain_text("The camera was not allowed")
-    assert not page.locator(".light").is_visible()
+    assert not page.locator(".recording-light").is_visible()
     say(page, "Then in words.")
     wait_for_reply(page)
     open_work(page)
-    assert "text only" in read_step(page, "What was seen")
+    assert "text only" in read_step(page, "Keyframes")
     assert page.get_by_role("alert").inner_text() == ""
 
 
@@ -115,27 +115,27 @@ def drop(page: Page, *files: tuple[str, str, bytes]) -> None:
 
 def test_pictures_are_dropped_removed_and_sent(filmed: Page) -> None:
     drop(filmed, ("a.png", "image/png", picture()), ("b.jpg", "image/jpeg", picture(".jpg", 200)))
-    expect(filmed.locator("#attached li")).to_have_count(2)
+    expect(filmed.locator("#attachments li")).to_have_count(2)
     filmed.get_by_role("button", name="Remove a.png").click()
     say(filmed, "Look at that.")
     wait_for_reply(filmed)
     open_work(filmed)
-    assert filmed.locator(".shot").count() == 1
-    assert "1 frame" in read_step(filmed, "What was seen")
+    assert filmed.locator(".keyframe").count() == 1
+    assert "1 frame" in read_step(filmed, "Keyframes")
     filmed.get_by_role("button", name="Try again").click()
     wait_for_reply(filmed)
-    assert filmed.locator(".shot").count() == 1
+    assert filmed.locator(".keyframe").count() == 1
 
 
 def test_the_reply_names_a_picture_that_cannot_be_used(page: Page) -> None:
     page.route("**/page/file", lambda route: route.fulfill(body=picture(".jpg"), content_type="image/jpeg"))
     drop(page, ("a.png", "image/png", b"no picture"))
-    expect(page.locator("#attached li")).to_have_count(1)
+    expect(page.locator("#attachments li")).to_have_count(1)
     say(page, "Look at that.")
     wait_for_reply(page)
-    expect(page.locator(".theirs .text")).to_have_text(REPLY)  # the words are wait_for_reply
-    told = "Answered without your picture: a picture cannot be decoded: export it as JPEG or PNG."
-    expect(page.locator(".unseen")).to_have_text(told)
+    expect(page.locator(".assistant .text")).to_have_text(REPLY)  # to the text alone
+    note = "Answered without your picture: a picture cannot be decoded: export it as JPEG or PNG."
+    expect(page.locator(".unused-media")).to_have_text(note)
 
 
 def test_unusable_files_are_not_attached(page: Page) -> None:
@@ -149,4 +149,4 @@ def test_unusable_files_are_not_attached(page: Page) -> None:
     for why, files in refused.items():
         drop(page, *files)
         expect(page.get_by_role("alert")).to_have_text(re.compile(re.escape(why).replace(r"\.\ ", r"\.\s*")))
-        assert page.locator("#attached li").count() == 0
+        assert page.locator("#attachments li").count() == 0

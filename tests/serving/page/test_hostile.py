@@ -16,7 +16,7 @@ LONG = "w" * 3000
 
 
 def test_hostile_text_stays_text(page: Page, agents: Agents) -> None:
-    assert page.locator("#note").inner_text() == NOTE
+    assert page.locator("#backbone-note").inner_text() == NOTE
     cues = {"textual_cues": [{"turn": 1, "cue": HOSTILE[:200]}]}
     agents.instead |= {"sgrg": f"Oh. {EMOJI} {HOSTILE}", "mpa": json.dumps(cues)}
     say(page, f"{HOSTILE} {EMOJI} {LONG}")

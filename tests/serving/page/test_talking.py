@@ -19,29 +19,29 @@ from tests.serving.page.scripted import FIRST, REPLY, Agents
 from tests.serving.running import running
 
 WORDS = "I did not get the job. It's fine. Really."
-MERG = ["What was seen", "Perception", "Emotion forecast", "Plan", "Reply", "Audit"]
+MERG = ["Keyframes", "Perception", "Emotion forecast", "Plan", "Reply", "Audit"]
 
 
 def bubbles(page: Page) -> list[str]:
-    return page.locator(".turn .text:not(.draft)").all_inner_texts()
+    return page.locator(".message .text:not(.draft)").all_inner_texts()
 
 
 def test_the_work_of_agents_appears_as_it_happens(page: Page, agents: Agents) -> None:
     page.keyboard.press("Alt+a")
     assert page.locator(".step h4").all_inner_texts() == MERG
-    assert page.locator(".step.waits").count() == len(MERG)
+    assert page.locator(".step.pending").count() == len(MERG)
     with agents.held("psp"):
         say(page, WORDS)
-        expect(page.locator(".step.asked h4")).to_contain_text("Plan")
+        expect(page.locator(".step.running h4")).to_contain_text("Plan")
         assert "“Really.” stands alone" in read_step(page, "Perception")
         assert "joy" in read_step(page, "Emotion forecast")
-        assert page.locator(".step.waits h4").all_inner_texts()[-2:] == ["Reply", "Audit"]
-        expect(page.locator(".under-way")).to_contain_text(re.compile(r"Planning the reply …\s*\d"))
+        assert page.locator(".step.pending h4").all_inner_texts()[-2:] == ["Reply", "Audit"]
+        expect(page.locator(".progress")).to_contain_text(re.compile(r"Planning the reply …\s*\d"))
         assert bubbles(page) == [WORDS]
     wait_for_reply(page)
     assert bubbles(page) == [WORDS, REPLY]
-    assert page.locator(".under-way").count() == 0
-    assert page.locator(".look").inner_text() == "sadness · comfort, gentle · 4 of 4 checks · draft 2"
+    assert page.locator(".progress").count() == 0
+    assert page.locator(".inspect").inner_text() == "sadness · comfort, gentle · 4 of 4 checks · draft 2"
 
 
 def test_passes_are_shown_with_the_fault_and_evidence_leads_to_its_turn(page: Page) -> None:
@@ -52,7 +52,7 @@ def test_passes_are_shown_with_the_fault_and_evidence_leads_to_its_turn(page: Pa
     assert [one.get_attribute("aria-pressed") for one in passes.all()] == ["false", "true"]
     assert "3 of 4 checks passed" in (passes.nth(0).text_content() or "")
     assert "sent" in (passes.nth(1).text_content() or "")
-    assert "as in draft 1" in read_step(page, "Perception")
+    assert "same as in draft 1" in read_step(page, "Perception")
     assert "Rerun from here" in read_step(page, "Emotion forecast")
     assert "sadness" in read_step(page, "Emotion forecast")
     assert REPLY in read_step(page, "Reply")
@@ -63,38 +63,38 @@ def test_passes_are_shown_with_the_fault_and_evidence_leads_to_its_turn(page: Pa
     assert FIRST in read_step(page, "Reply")
     assert "first fault" in read_step(page, "Audit")
     assert "mend caef" in read_step(page, "Audit")
-    turn = page.locator(".turn.mine")
+    turn = page.locator(".message.user")
     page.get_by_role("button", name="turn 1", exact=True).focus()
-    assert "pointed" in (turn.get_attribute("class") or "")
+    assert "highlighted" in (turn.get_attribute("class") or "")
     page.keyboard.press("Tab")
-    assert "pointed" not in (turn.get_attribute("class") or "")
+    assert "highlighted" not in (turn.get_attribute("class") or "")
     choose(page, "Reply with", "one_pass")
     say(page, "Two.")
     wait_for_reply(page)
-    assert "Good for you." in page.locator("#works").inner_text()
-    page.locator(".look").first.click()
-    assert FIRST in page.locator("#works").inner_text()  # the selected draft
-    assert page.locator("[data-look][aria-expanded=true]").count() == 1
+    assert "Good for you." in page.locator("#panel-content").inner_text()
+    page.locator(".inspect").first.click()
+    assert FIRST in page.locator("#panel-content").inner_text()  # the selected draft
+    assert page.locator("[data-inspect][aria-expanded=true]").count() == 1
 
 
 def test_a_turn_is_stopped_and_tried_again(page: Page, agents: Agents) -> None:
     with agents.held("caef"):
         say(page, WORDS)
         open_work(page)
-        expect(page.locator(".step.asked h4")).to_contain_text("Emotion")
+        expect(page.locator(".step.running h4")).to_contain_text("Emotion")
         page.get_by_role("button", name="Stop").click()
-        expect(page.locator(".theirs .note")).to_have_text("Stopped.")
+        expect(page.locator(".assistant .note")).to_have_text("Stopped.")
         assert "not finished" in read_step(page, "Emotion forecast")
     wait_for_reply(page)
     page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".theirs .text")).to_have_text(REPLY)
+    expect(page.locator(".assistant .text")).to_have_text(REPLY)
     wait_for_reply(page)
     assert len(agents.seeds()) == 2
     expect(page.locator(".tries")).to_contain_text("2 of 2")
     page.get_by_role("button", name="Previous try").click()
-    expect(page.locator(".theirs .note")).to_have_text("Stopped.")
+    expect(page.locator(".assistant .note")).to_have_text("Stopped.")
     page.get_by_role("button", name="Next try").click()
-    expect(page.locator(".theirs .text")).to_have_text(REPLY)
+    expect(page.locator(".assistant .text")).to_have_text(REPLY)
 
 
 def test_an_edited_turn_drops_those_after_it(page: Page, agents: Agents) -> None:
@@ -116,7 +116,7 @@ def test_an_edited_turn_drops_those_after_it(page: Page, agents: Agents) -> None
 
 
 def test_two_systems_reply_side_by_side_each_with_its_history(page: Page, agents: Agents) -> None:
-    assert page.locator("#beside option[value='mmerg-merg']").is_disabled()
+    assert page.locator("#compared-system option[value='mmerg-merg']").is_disabled()
     choose(page, "Compare with", "one_pass")
     say(page, "One.")
     wait_for_reply(page)
@@ -127,7 +127,7 @@ def test_two_systems_reply_side_by_side_each_with_its_history(page: Page, agents
     assert REPLY not in agents.prompts("answer")[-1]
     page.set_viewport_size({"width": 1920, "height": 900})
     open_work(page)
-    columns = page.locator("#works > article")
+    columns = page.locator("#panel-content > article")
     assert columns.locator("h3").all_inner_texts() == ["MERG", "One pass"]
     left, right = (one.bounding_box() for one in columns.all())
     assert left
@@ -166,7 +166,7 @@ def test_a_chat_survives_its_server(browser: Browser, site: Site, agents: Agents
             wait_for_reply(page)
             with agents.held("psp"):
                 say(page, "Still there?")
-                expect(page.locator(".under-way")).to_contain_text("Planning")
+                expect(page.locator(".progress")).to_contain_text("Planning")
                 ending = threading.Thread(target=going.pop_all().close)  # waits for the held agent
                 ending.start()
                 expect(page.locator(".failure")).to_contain_text("The server was stopped in the middle of this reply.")
@@ -195,44 +195,46 @@ def save_as_run(page: Page) -> Path:
 
 
 def test_a_chat_survives_a_reload_and_is_in_the_list(page: Page, site: Site, agents: Agents) -> None:
-    page.locator("#files").set_input_files(CLIP)
-    expect(page.locator("#attached li")).to_have_count(1)
+    page.locator("#file-input").set_input_files(CLIP)
+    expect(page.locator("#attachments li")).to_have_count(1)
     say(page, WORDS)
     wait_for_reply(page)
     with agents.held("caef"):
         say(page, "And?")
-        expect(page.locator(".under-way")).to_contain_text("Working out")
+        expect(page.locator(".progress")).to_contain_text("Working out")
         page.get_by_label("Your message").fill("not yet said")
         page.reload()
     ready(page)
     assert bubbles(page) == [WORDS, REPLY, "And?"]
-    expect(page.locator(".theirs .note")).to_have_text("The page was closed before the reply arrived.")
+    expect(page.locator(".assistant .note")).to_have_text("The page was closed before the reply arrived.")
     expect(page.get_by_label("Your message")).to_have_value("not yet said")
-    expect(page.locator(".mine .media :is(img, video)")).to_have_count(1)
-    page.locator(".look").first.click()
-    assert page.locator(".shot img").evaluate_all("all => all.length > 1 && all.every((one) => one.naturalWidth > 100)")
+    expect(page.locator(".user .media :is(img, video)")).to_have_count(1)
+    page.locator(".inspect").first.click()
+    loaded = "all => all.length > 1 && all.every((one) => one.naturalWidth > 100)"
+    assert page.locator(".keyframe img").evaluate_all(loaded)
     page.get_by_role("button", name="Try again").click()
     wait_for_reply(page)
     assert bubbles(page)[-1] == REPLY
     page.get_by_role("button", name="New chat").click()
-    expect(page.locator(".turn")).to_have_count(0)
+    expect(page.locator(".message")).to_have_count(0)
     assert page.get_by_label("Your message").input_value() == ""
     say(page, "Another one.")
     wait_for_reply(page)
     page.go_back()
-    expect(page.locator(".turn")).to_have_count(4)
+    expect(page.locator(".message")).to_have_count(4)
     assert bubbles(page)[0] == WORDS
     page.get_by_role("button", name="Chats").click()
-    assert [one.split("\n")[0] for one in page.locator("#chat-list .chat").all_inner_texts()] == ["Another one.", WORDS]
+    listed = page.locator("#chat-list .chat-link").all_inner_texts()
+    assert [text.split("\n")[0] for text in listed] == ["Another one.", WORDS]
     page.get_by_role("button", name="Delete the chat Another one.").click()
-    page.get_by_role("button", name="Keep it").click()
-    expect(page.locator("#chat-list .chat")).to_have_count(2)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#chat-list .chat-link")).to_have_count(2)
     page.get_by_role("button", name=f"Delete the chat {WORDS}").click()
-    page.get_by_role("button", name="Delete it").click()
-    expect(page.locator(".turn")).to_have_count(0)
-    expect(page.locator("#chat-list .chat")).to_have_count(1)
-    page.locator("#chat-list .chat").click()
-    expect(page.locator(".turn")).to_have_count(2)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator(".message")).to_have_count(0)
+    expect(page.locator("#chat-list .chat-link")).to_have_count(1)
+    page.locator("#chat-list .chat-link").click()
+    expect(page.locator(".message")).to_have_count(2)
     assert bubbles(page) == ["Another one.", REPLY]
 
 
@@ -260,7 +262,7 @@ def test_two_windows_lose_nothing(page: Page, agents: Agents) -> None:
 def test_drafts_are_not_overwritten(page: Page) -> None:
     text = page.get_by_label("Your message")
     text.fill("A draft.")
-    page.locator(".opener").first.click()
+    page.locator(".example").first.click()
     assert text.input_value().startswith("A draft. I didn’t")
     say(page, "One.")
     wait_for_reply(page)
@@ -313,14 +315,14 @@ def test_a_reply_appears_while_it_is_written_and_its_markdown_is_rendered(
           window.drafts = [];
           const see = () => document.querySelectorAll(".draft").forEach((one) => drafts.push(one.textContent));
           const all = { childList: true, subtree: true, characterData: true };
-          new MutationObserver(see).observe(document.querySelector("#turns"), all);
+          new MutationObserver(see).observe(document.querySelector("#messages"), all);
         }"""
     )
     say(page, WORDS)
     wait_for_reply(page)
     assert page.evaluate("drafts[0]").startswith("That is **good**, `tru")
     for part, words in (("strong", "good"), ("code", "truly"), ("li", "<b>x</b>")):
-        assert page.locator(f".theirs > .text {part}").inner_text() == words
+        assert page.locator(f".assistant > .text {part}").inner_text() == words
 
 
 def test_the_agents_are_beside_the_chat_or_over_it(page: Page) -> None:
@@ -328,15 +330,15 @@ def test_the_agents_are_beside_the_chat_or_over_it(page: Page) -> None:
     wait_for_reply(page)
     for width, height, beside in ((1280, 900, True), (390, 844, False)):
         page.set_viewport_size({"width": width, "height": height})
-        reply = page.locator(".theirs .text")
+        reply = page.locator(".assistant .text")
         expect(reply).to_be_in_viewport()
         open_work(page)
-        assert page.locator("#works").is_visible()
-        talk, work = (page.locator(one).bounding_box() for one in ("#talk", "#work"))
-        assert talk
-        assert work
-        assert (talk["x"] + talk["width"] <= work["x"] + 1) == beside
+        assert page.locator("#panel-content").is_visible()
+        chat, panel = (page.locator(one).bounding_box() for one in ("#chat", "#panel"))
+        assert chat
+        assert panel
+        assert (chat["x"] + chat["width"] <= panel["x"] + 1) == beside
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.keyboard.press("Escape")
-        expect(page.locator("#work")).to_be_hidden()
-        assert page.evaluate("document.activeElement.className").startswith("line look")
+        expect(page.locator("#panel")).to_be_hidden()
+        assert page.evaluate("document.activeElement.className").startswith("text-button inspect")

@@ -8,8 +8,10 @@ export class PageError extends Error {
   }
 }
 
-const unreachable = (where) =>
-  new PageError({ what: "mmerg cannot be reached", where, hint: "See whether `mmerg serve` still runs, then try again. The chat is kept here." });
+function makeConnectionError(where) {
+  const hint = "See whether `mmerg serve` still runs, then try again. The chat is kept here.";
+  return new PageError({ what: "mmerg cannot be reached", where, hint });
+}
 
 async function request(path, options = {}) {
   let response;
@@ -17,24 +19,31 @@ async function request(path, options = {}) {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw unreachable(location.host);
+    throw makeConnectionError(location.host);
   }
   if (response.ok) return response;
-  let error = null;
-  try {
-    error = await response.json();
-  } catch { /* not an error of mmerg: only its status is known */ }
-  throw new PageError(error?.what ? error : { what: `mmerg answered ${response.status} ${response.statusText}`, where: path });
+  const error = await response.json().catch(() => null); // an error of mmerg is JSON
+  const what = `mmerg answered ${response.status} ${response.statusText}`;
+  throw new PageError(error?.what ? error : { what, where: path });
 }
 
-export const fetchSetup = async () => (await request("/page/setup")).json();
+async function requestJson(path, options) {
+  const response = await request(path, options);
+  return response.json();
+}
+
+export const fetchSetup = () => requestJson("/page/setup");
 
 /** replies: {trace, frames} each, as received from the server. */
-export const saveReplies = async (replies) =>
-  (await request("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ replies }) })).json();
+export const saveReplies = (replies) => requestJson("/page/save", {
+  method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ replies }),
+});
 
 /** Returns the text of a recording; "" if nothing is said. */
-export const transcribe = async (sound) => (await (await request("/page/speech", { method: "POST", body: sound })).json()).text;
+export async function transcribe(sound) {
+  const { text } = await requestJson("/page/speech", { method: "POST", body: sound });
+  return text;
+}
 
 /** Returns the first keyframe of a file as a picture. Throws PageError with the reason if there is none. */
 export async function checkFile(kind, file) {
@@ -45,7 +54,7 @@ export async function checkFile(kind, file) {
   throw new PageError(await response.json());
 }
 
-/** Yields the events of one turn, [name, data] each. Files are [field, File] pairs. Throws if the stream breaks off. */
+/** Yields the events of one turn, [name, data] each. files: [field, File] each. Throws if the stream breaks off. */
 export async function* streamTurn(talk, files, signal) {
   const body = new FormData();
   body.append("talk", JSON.stringify(talk));
@@ -53,18 +62,18 @@ export async function* streamTurn(talk, files, signal) {
   const response = await request("/page/turns", { method: "POST", body, signal });
   let ended = false;
   try {
-    for await (const [name, data] of events(response.body)) {
+    for await (const [name, data] of readEvents(response.body)) {
       ended ||= name === "done" || name === "failed";
       yield [name, data];
     }
   } catch (error) {
     if (error.name === "AbortError" || error instanceof SyntaxError) throw error;
-    throw unreachable("in the middle of this turn");
+    ended = false;
   }
-  if (!ended) throw unreachable("in the middle of this turn");
+  if (!ended) throw makeConnectionError("in the middle of this turn");
 }
 
-async function* events(stream) {
+async function* readEvents(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -73,9 +82,12 @@ async function* events(stream) {
     const blocks = (rest + value).split(/\r\n\r\n|\n\n/);
     rest = blocks.pop();
     for (const block of blocks) {
-      const lines = block.split(/\r?\n/);
-      const valuesOf = (field) => lines.filter((line) => line.startsWith(`${field}:`)).map((line) => line.slice(field.length + 1).replace(/^ /, ""));
-      if (valuesOf("data").length) yield [valuesOf("event")[0], JSON.parse(valuesOf("data").join("\n"))];
+      const fields = { event: [], data: [] };
+      for (const line of block.split(/\r?\n/)) {
+        const [, name, text] = /^(\w+): ?(.*)$/s.exec(line) ?? [];
+        fields[name]?.push(text);
+      }
+      if (fields.data.length) yield [fields.event[0], JSON.parse(fields.data.join("\n"))];
     }
   }
 }
