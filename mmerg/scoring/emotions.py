@@ -104,7 +104,7 @@ def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
         counts = Counter(golds)
         if name == "acc_prior":
             parts = np.array([[gold == label for gold in golds] for label in counts], float)
-            return Sums(parts, lambda sums: 100 * (sums**2).sum(axis=0) / sums.sum(axis=0) ** 2)
+            return Sums(parts, lambda sums: 100 * (sums**2).sum(axis=0) / sums.sum(axis=0) ** 2, 0.0, 100.0)
         label = NEUTRAL if name == "acc_neutral" else counts.most_common(1)[0][0]
         return mean([100.0 * (gold == label) for gold in golds])
 
