@@ -117,21 +117,21 @@ def compute_interval(
     if isinstance(value, Sums):
         least, greatest = value.low, value.high
     else:  # percentages, of which an expectation-adjusted one may exceed 100
-        least, greatest = (0.0, max(100.0, estimate)) if by == "jackknife" else (-inf, inf)
+        least, greatest = (0.0, 100.0) if by == "jackknife" else (-inf, inf)
     low, high = result.ends
-    return result._replace(ends=(max(least, low), min(greatest, high)))
+    return result._replace(ends=(max(min(least, estimate), low), min(max(greatest, estimate), high)))
 
 
 def resample(
     by: IntervalBy, value: Value, estimate: float, dialogues: Dialogues, *, draws: int, seed: int
 ) -> tuple[Interval, float]:
-    """Returns the interval by a bootstrap or a jackknife, and the standard error (0 without an interval). estimate: the
+    """Returns the interval by a bootstrap or a jackknife, and the standard error (0 if it is unknown). estimate: the
     value of all results."""
     count = len(dialogues)
     if count < 2:
         return Interval(None, why=ONE_DIALOGUE), 0.0
-    if count < (fewest := value.fewest if isinstance(value, Sums) else MIN_DIALOGUES):
-        return Interval(None, why=f"no interval: fewer than {fewest} dialogues"), 0.0
+    if count < MIN_DIALOGUES:
+        return Interval(None, why=f"no interval: fewer than {MIN_DIALOGUES} dialogues"), 0.0
     method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"
     if by == "jackknife":
         error = _jackknife(value, dialogues, seed)
@@ -157,6 +157,8 @@ def resample(
         return Interval(None, why="no interval: too few dialogues differ"), 0.0
     if high - low <= ROUNDING:
         return Interval(None, why="no interval: it would have no width, every draw giving the same"), 0.0
+    if isinstance(value, Sums) and count < value.fewest:
+        return Interval(None, why=f"no interval: fewer than {value.fewest} dialogues"), error
     return Interval((min(low, estimate), max(high, estimate)), method), error
 
 

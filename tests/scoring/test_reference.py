@@ -12,7 +12,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from mmerg.scoring.intervals import compute_interval
+from mmerg.scoring.intervals import Dialogues, compute_interval, resample
 from mmerg.scoring.reference import meteor, reference_metrics
 from tests.scoring.results import compute, make_pairs
 
@@ -65,3 +65,4 @@ def test_bleu_has_an_interval_from_100_dialogues_on() -> None:
     value = METRICS["bleu"].prepare(make_pairs([("You got it, so", "You got it, no"), ("No!", "No, you?")] * 50))
     whys = [compute_interval("bootstrap", value, np.arange(100) % n, resamples=20, seed=0).why for n in (99, 100)]
     assert whys == ["no interval: fewer than 100 dialogues", ""]
+    assert resample("bootstrap", value, 50, Dialogues(np.arange(100) % 99), draws=20, seed=0)[1] > 0  # widens p
