@@ -79,7 +79,7 @@ def render(
     if incomparable := _describe_incomparable(runs, metrics):
         yield escape(incomparable)
     scored = [name for run in runs for name, score in run.scores.items() if ":" in name and score.value is not None]
-    yield from _explain_missing(runs, [*metrics, *dict.fromkeys(scored)])
+    yield from _explain_missing(runs, list(dict.fromkeys([*metrics, *scored])))
     if verbose:
         yield Text("signatures")
         for name in metrics:
