@@ -127,11 +127,9 @@ def resample(
 ) -> tuple[Interval, float]:
     """Returns the interval by a bootstrap or a jackknife, and the standard error (0 if it is unknown). estimate: the
     value of all results."""
-    count = len(dialogues)
+    count, fewest = len(dialogues), value.fewest if isinstance(value, Sums) else MIN_DIALOGUES
     if count < 2:
         return Interval(None, why=ONE_DIALOGUE), 0.0
-    if count < MIN_DIALOGUES:
-        return Interval(None, why=f"no interval: fewer than {MIN_DIALOGUES} dialogues"), 0.0
     method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"
     if by == "jackknife":
         error = _jackknife(value, dialogues, seed)
@@ -153,12 +151,12 @@ def resample(
         values = np.array([by_dialogue(rng.integers(count, size=count)) for _ in range(draws)])
         tail = compute_tail(count)
         error, (low, high) = float(values.std()), map(float, np.quantile(values, [tail, 1 - tail]))
+    if count < fewest:
+        return Interval(None, why=f"no interval: fewer than {fewest} dialogues"), error
     if not (isfinite(low) and isfinite(high)):
         return Interval(None, why="no interval: too few dialogues differ"), 0.0
     if high - low <= ROUNDING:
         return Interval(None, why="no interval: it would have no width, every draw giving the same"), 0.0
-    if isinstance(value, Sums) and count < value.fewest:
-        return Interval(None, why=f"no interval: fewer than {value.fewest} dialogues"), error
     return Interval((min(low, estimate), max(high, estimate)), method), error
 
 

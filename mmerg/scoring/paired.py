@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from mmerg.runs.result import Result
 from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, evaluate_each, resample, t_quantile
-from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
+from mmerg.scoring.metric import MIN_DIALOGUES, Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
 from mmerg.scoring.run_results import RunResults, get_dialogue
 from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
@@ -201,7 +201,7 @@ class PairedValue:
             interval, detectable, error = self.newcombe_interval(), self.smallest_shift(), self.share_error
         else:
             interval, error = self._resample(by, draws, seed)
-            detectable = DETECTABLE * error if error else None
+            detectable = DETECTABLE * error if error and len(self.dialogues) >= MIN_DIALOGUES else None
         self.widening = self._compute_widening(error)
         if interval.ends and self.widening > 1:
             low, high = (self.observed + self.widening * (end - self.observed) for end in interval.ends)

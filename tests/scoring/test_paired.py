@@ -155,3 +155,12 @@ def test_the_interval_of_shares_is_newcombes() -> None:
     """The worked example of his paper's table II: 36, 12, 2, 0."""
     low, high = newcombe(36, 2, 12, 0)
     assert (low, high) == pytest.approx((0.0569, 0.3404), abs=1e-4)
+
+
+def test_p_of_a_few_dialogues_counts_the_variance_over_seeds() -> None:
+    """Each seed alone is clear, but B is slower by 1 s with one seed and by 9 s with the other."""
+    a = [make_run(timed([1.0, 2.0, 3.0, 1.5, 2.5, 3.5, 1.2, 2.2]))] * 2
+    b = [make_run(timed([sample + gap for sample in (1.0, 2.0, 3.0, 1.5, 2.5, 3.5, 1.2, 2.3)])) for gap in (1.0, 9.0)]
+    alone, together = (compare_metric(SECONDS, pair_results(a[:n], b[:n]), draws=1000, seed=0) for n in (1, 2))
+    assert (alone.p or 1) < 0.01
+    assert (together.p or 0) > 0.2
