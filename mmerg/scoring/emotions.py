@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean, pooled_percentage
+from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Value, mean, pooled_percentage
 from mmerg.scoring.score import Confusion
 
 NEUTRAL = "neutral"
@@ -103,8 +103,8 @@ def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
         golds = [result.gold_emotion for result in results]
         counts = Counter(golds)
         if name == "acc_prior":
-            parts = np.array([[gold == label for gold in golds] for label in counts], float)
-            return Sums(parts, lambda sums: 100 * (sums**2).sum(axis=0) / sums.sum(axis=0) ** 2, 0.0, 100.0)
+            codes = np.unique(golds, return_inverse=True)[1]
+            return lambda drawn: 100.0 * float(np.sum((np.bincount(codes[drawn]) / len(drawn)) ** 2))
         label = NEUTRAL if name == "acc_neutral" else counts.most_common(1)[0][0]
         return mean([100.0 * (gold == label) for gold in golds])
 
