@@ -54,7 +54,7 @@ def _add_share(text: str, counts: Sequence[int]) -> Iterator[str]:
     """Yields the text of an input, with the share of samples that have it unless nearly all do; nothing if none has
     it. counts: of each sample."""
     if share := sum(map(bool, counts)) / len(counts) if counts else 1.0:
-        yield text if share >= NEARLY_ALL else f"{text} in {share:.0%} of samples"
+        yield text if share >= NEARLY_ALL else f"{text} in {max(share, 0.01):.0%} of samples"
 
 
 def describe_unequal_inputs(runs: Sequence[RunRef], inputs_of_runs: Sequence[Sequence[str]]) -> str:

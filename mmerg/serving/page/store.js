@@ -65,5 +65,5 @@ export async function remove(id) {
   await completionOf(transaction);
 }
 
-/** Tells other windows about stored and deleted chats: {id, revision}. */
+/** Tells other windows about stored and deleted chats: {id, revision, isBusy}. */
 export const windows = new BroadcastChannel("mmerg-chats");
