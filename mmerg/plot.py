@@ -26,7 +26,7 @@ from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_confusion, draw_plans
 from mmerg.plots.run_data import RunData, describe_unscored
 from mmerg.runs.config_diff import label_runs
-from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
+from mmerg.runs.inputs import describe_unequal_inputs
 from mmerg.runs.manifest import read_run_refs
 from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
@@ -49,7 +49,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
         raise ConfigError(what, where="--labels", hint="give each run its own label, in the order of the runs")
     refs = read_run_refs(paths)
     runs = [RunData(ref, label) for ref, label in zip(refs, given.labels or label_runs(refs), strict=True)]
-    if unequal := describe_unequal_inputs(refs, [list_inputs(run.ref.manifest, run.results.values()) for run in runs]):
+    if unequal := describe_unequal_inputs(refs, [run.inputs for run in runs]):
         out.print(escape(unequal), soft_wrap=True)
     written = 0
     lacking: dict[str, list[str]] = {}

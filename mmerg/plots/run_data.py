@@ -6,6 +6,7 @@ from typing import TypeVar
 from mmerg.auditing.planted import read_planted
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
+from mmerg.runs.inputs import list_inputs
 from mmerg.runs.manifest import RunRef
 from mmerg.runs.result import Result
 from mmerg.scoring.metric import drop_recorded
@@ -29,6 +30,7 @@ class RunData:
         self.ref, self.label = ref, label
         path, identity = ref.path, ref.manifest.identity
         self.results: Mapping[str, Result] = read_results(path)
+        self.inputs = list_inputs(ref.manifest, self.results.values())
         self.scores, self.unscored = try_read(lambda: read_scores(path, identity))
         self.planted, self.unplanted = try_read(lambda: read_planted(path, identity))
 

@@ -26,7 +26,6 @@ from mmerg.reporting.simple_choice import compare_with_simple
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.events import LOOP_ENDS
 from mmerg.runs.folder import FRAMES
-from mmerg.runs.inputs import list_inputs
 from mmerg.runs.manifest import RunRef, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
@@ -63,7 +62,6 @@ class RunPages(RunData):
             reason.replace(str(path), self.name) for reason in (self.unscored, self.unplanted, unjudged, unrated)
         )
         results = self.results.values()
-        self.inputs = list_inputs(self.manifest, results)
         self.outcomes = Counter(map(classify_outcome, results))
         self.ended = Counter(result.ended for result in results if result.ended).most_common()
         self.summary = Summary(results, rows=0)
