@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.staticfiles import StaticFiles
 
 from mmerg.errors import MmergError
@@ -43,8 +44,9 @@ class SubmitRequest(BaseModel):
 def build_server(store: RatingStore, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
     """Builds a server that runs on a socket. links: the token of each rater."""
     hosts = list_host_names(settings.host, settings.names)
-    guard = Middleware(Guard, token="", hosts=hosts, origins=(), max_bytes=BODY, refuse=lambda _, error: _refuse(error))
-    app = FastAPI(openapi_url=None, middleware=[guard])
+    guard = Middleware(Guard, token="", hosts=hosts, origins=(), refuse=lambda _, error: _refuse(error))
+    limit = Middleware(RequestBodyLimitMiddleware, max_body_size=BODY)
+    app = FastAPI(openapi_url=None, middleware=[guard, limit])
     for kind in (MmergError, RequestValidationError):
         app.add_exception_handler(kind, _respond_to_error)
     log, study = store.log, store.log.study

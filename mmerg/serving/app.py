@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -17,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
 from mmerg.serving.guard import Guard, build_config, list_host_names
-from mmerg.serving.http_error import HttpError, error_as_dict, get_status
+from mmerg.serving.http_error import HttpError, build_internal_error, error_as_dict, get_status
 from mmerg.serving.turns import AppState
 
 FIELD_BYTES = 2**20  # limit of a request without its text and files
@@ -37,7 +38,8 @@ def build_app(state: AppState, token: str) -> FastAPI:
         redoc_url=None,
         middleware=[
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]),
-            Middleware(Guard, token=token, hosts=hosts, origins=origins, max_bytes=max_bytes, refuse=build_error),
+            Middleware(Guard, token=token, hosts=hosts, origins=origins, refuse=build_error),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=max_bytes),
         ],
     )
     for api in (openai, ollama, page):
@@ -65,8 +67,11 @@ def build_app(state: AppState, token: str) -> FastAPI:
 
     @app.exception_handler(HTTPException)
     async def handle_http_exception(request: Request, error: HTTPException) -> Response:
-        what = "there is nothing at this address" if error.status_code == 404 else error.detail
-        return build_error(request.url.path, HttpError(what, status=error.status_code))
+        return build_error(request.url.path, HttpError(error.detail, status=error.status_code))
+
+    @app.exception_handler(Exception)
+    async def handle_bug(request: Request, _: Exception) -> Response:
+        return build_error(request.url.path, build_internal_error())
 
     @app.exception_handler(ClientDisconnect)
     async def handle_disconnect(*_: object) -> Response:

@@ -1,6 +1,5 @@
-"""Access checks: other origins, foreign host names, a missing token, and requests that are too large."""
+"""Access checks: other origins, foreign host names, and a missing token."""
 
-import asyncio
 import ipaddress
 import logging
 import re
@@ -10,17 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
-from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import FileResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mmerg.serving.http_error import HttpError, build_internal_error, describe_bug
+from mmerg.serving.http_error import HttpError, describe_bug
 
 COOKIE = "mmerg"
 FOLDER = Path(__file__).parent / "page"
 OPEN_PATHS = ("/health", "/page/base.css", "/page/page.css", "/page/token.js", "/page/icon.svg")  # need no token
-log = logging.getLogger(__name__)
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -34,6 +31,7 @@ HEADERS = [  # of every response; no-store keeps frames of faces out of the brow
 
 def build_config(app: ASGIApp, connections: int) -> uvicorn.Config:
     """Builds the settings that all servers share. connections: the limit of connections at a time."""
+    logging.getLogger("uvicorn.error").addFilter(_remove_text)
     return uvicorn.Config(
         app,
         log_config=None,
@@ -54,37 +52,10 @@ class Guard:
     token: str  # that requests need; "" for none
     hosts: frozenset[str]  # accepted in the Host header besides IP addresses, against DNS rebinding; empty for all
     origins: Collection[str]  # others whose pages may send requests
-    max_bytes: int  # of a request
     refuse: Callable[[str, HttpError], Response]  # builds the response to an error from the path and the error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = HTTPConnection(scope)
-        too_large = int(request.headers.get("content-length", 0)) > self.max_bytes
-        started, received = False, 0
-
-        async def receive_limited() -> Message:
-            nonlocal received
-            message = {} if too_large else await receive()
-            received += len(message.get("body", b""))
-            if too_large or received > self.max_bytes:
-                raise HTTPException(413, "the request is too large: send fewer or smaller files")
-            return message
-
-        async def send_tracked(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await (self._check(request) or self.app)(scope, receive_limited, send_tracked)
-        except asyncio.CancelledError:
-            if not started:
-                error = HttpError("the server was stopped", hint="start it again, then try again", status=503)
-                await self.refuse(scope["path"], error)(scope, receive, send)
-        except Exception as bug:  # noqa: BLE001 - uvicorn would log the text, which may quote the user
-            log.error("%s", describe_bug(bug))  # noqa: TRY400
-            if not started:
-                await self.refuse(scope["path"], build_internal_error())(scope, receive, send)
+        await (self._check(HTTPConnection(scope)) or self.app)(scope, receive, send)
 
     def _check(self, request: HTTPConnection) -> Response | None:
         """Returns the response to a request that must not reach the app, else None."""
@@ -135,7 +106,13 @@ def is_address(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _remove_text(record: logging.LogRecord) -> bool:
+    """Replaces the exception of a bug, whose text may quote the user. Requests that the server's end cancels are no
+    bugs."""
+    if record.exc_info:
+        error = record.exc_info[1]
+        record.msg, record.exc_info = describe_bug(error) if isinstance(error, Exception) else "", None
+    return bool(record.msg)

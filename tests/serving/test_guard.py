@@ -147,8 +147,7 @@ def test_a_request_with_a_large_content_length_is_refused_unread(server: Running
         raw.sendall(request.encode())
         with HTTPResponse(raw) as answer:
             answer.begin()
-            assert (answer.status, answer.headers["content-type"]) == (413, "application/json")
-            assert "too large" in json.load(answer)["error"]["message"]
+            assert answer.status == 413
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/page/turns"])
