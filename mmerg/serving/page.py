@@ -24,7 +24,7 @@ from mmerg.serving.saving import SavedReply, save
 from mmerg.serving.speech import MAX_SECONDS
 from mmerg.serving.systems import ServedSystem, get_title
 from mmerg.serving.talk import ReplyRequest, Utterance, check_talk
-from mmerg.serving.turns import AppState, await_first, run_turn, stream_response
+from mmerg.serving.turns import AppState, run_turn, stream_response
 from mmerg.serving.updates import SILENT, Update
 from mmerg.settings.backbone import Seed
 
@@ -84,7 +84,7 @@ def routes(state: AppState) -> APIRouter:
         if utterances:
             utterances[-1] = replace(utterances[-1], uploads=tuple(uploads))
         request = ReplyRequest(state.find_system(talk.system), talk.chat, check_talk(utterances, limits), talk.seed)
-        updates = await await_first(run_turn(state, request, with_trace=True))
+        updates = run_turn(state, request, with_trace=True)
         return stream_response(updates, _write_events, _write_error, "text/event-stream")
 
     @router.post("/page/file")

@@ -12,8 +12,9 @@ from typing import Protocol
 
 from fastapi import Request as Http
 from fastapi.responses import JSONResponse, Response
+from starlette.requests import ClientDisconnect
 
-from mmerg.backends.protocol import Backend, Completion, Finish, Message, Request
+from mmerg.backends.protocol import Completion, Finish, Message, Request
 from mmerg.errors import MmergError
 from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
 from mmerg.runs.result import Result
@@ -21,8 +22,7 @@ from mmerg.runs.trace import SampleTrace
 from mmerg.serving.http_error import CALL_STATUS, HttpError, choose_hint
 from mmerg.serving.messages import ChatMessage, build_reply_request, find_task_prompt
 from mmerg.serving.systems import ServedSystem
-from mmerg.serving.turn_runner import Report
-from mmerg.serving.turns import AppState, await_first, cancel_on_disconnect, run_turn, stream_response
+from mmerg.serving.turns import AppState, run_turn, stream_response
 from mmerg.serving.updates import SILENT, Update
 
 TASK_TOKENS = 512  # limit for a title, tags or follow-up questions
@@ -93,35 +93,32 @@ async def respond(
     http: Http, steps: AsyncGenerator[Step, None], response_format: ResponseFormat, *, streams: bool
 ) -> Response:
     """Returns a stream of all steps, or one response with the reply."""
-    steps = await await_first(steps)
     if streams:
         write, fail = response_format.write, response_format.fail
         return stream_response(steps, write, fail, response_format.media_type, response_format.end)
-    reply, thoughts = await cancel_on_disconnect(http, _collect(steps))
-    return JSONResponse(response_format.whole(reply, thoughts))
-
-
-async def _collect(steps: AsyncGenerator[Step, None]) -> tuple[FinalReply, str]:
-    """Returns the reply, and all thoughts before it, one per line."""
     thoughts: list[str] = []
     async with aclosing(steps):
         async for step in steps:
             if isinstance(step, FinalReply):
-                return step, "\n".join(thoughts)
+                return JSONResponse(response_format.whole(step, "\n".join(thoughts)))
+            if await http.is_disconnected():
+                break
             if step.thought:
                 thoughts.append(step.thought)
-    raise AssertionError("a turn ends with a reply, or raises")
+    raise ClientDisconnect
 
 
-async def _run_task_prompt(
+def _run_task_prompt(
     state: AppState, served: ServedSystem, prompt: str, options: ReplyOptions
 ) -> AsyncGenerator[Step, None]:
     request = Request((Message("user", prompt),), served.experiment.sampling.override({"num_predict": TASK_TOKENS}))
+    return _convert_completion(state.turn_runner.run(lambda backend, _: backend.complete(request)), options)
 
-    def job(backend: Backend, _: Report) -> Completion:
-        return backend.complete(request)
 
-    async with aclosing(state.turn_runner.run(job)) as reports:
+async def _convert_completion(
+    reports: AsyncGenerator[object, None], options: ReplyOptions
+) -> AsyncGenerator[Step, None]:
+    async with aclosing(reports):
         async for report in reports:
             if isinstance(report, Completion):
                 finish = "length" if report.finish is Finish.LENGTH else "stop"

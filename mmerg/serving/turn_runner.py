@@ -42,14 +42,18 @@ class TurnRunner:
         self.capacity = pool.slots + waiting
         self._threads = ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")  # starts turns in their order
         self._turns: set[Reports] = set()
-        self.silence = 15.0
+        self.silence = 5.0
 
-    async def run(self, job: Job) -> AsyncGenerator[object, None]:
-        """Yields the turn's place in the queue, the reports of `job`, and its result. Raises what `job` raises, and
-        HttpError with status 503 if too many turns wait or no model server responds."""
+    def run(self, job: Job) -> AsyncGenerator[object, None]:
+        """Returns a generator of the turn's place in the queue, the reports of `job`, and its result. The generator
+        raises what `job` raises, and HttpError with status 503 if no model server responds. Raises HttpError with
+        status 503 at once if too many turns wait."""
         if len(self._turns) >= self.capacity:
             what = f"{self._waiting} turns are already waiting for the model"
             raise HttpError(what, where="limits.waiting", hint="try again in a while", status=503)
+        return self._run(job)
+
+    async def _run(self, job: Job) -> AsyncGenerator[object, None]:
         loop, token, reports = asyncio.get_running_loop(), CancelToken(), Reports()
         ahead = max(0, len(self._turns) + 1 - self._pool.slots)
 

@@ -1,17 +1,14 @@
-"""Shared by all routes: the state of the app, the updates of a turn, streams, and clients that disconnect.
+"""Shared by all routes: the state of the app, the updates of a turn, and streams.
 
 async for update in run_turn(state, request): ...
 """
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
-from starlette.requests import ClientDisconnect
 from starlette.types import Send
 
 from mmerg.backends.protocol import Backend, Engine
@@ -54,9 +51,9 @@ class AppState:
         raise HttpError(f"there is no model {name!r:.80}", where="model", hint=hint, status=404)
 
 
-async def run_turn(state: AppState, request: ReplyRequest, *, with_trace: bool = False) -> AsyncGenerator[Update, None]:
-    """Runs a turn and yields its updates until the reply comes or the turn fails. with_trace: yield the whole trace
-    too, for a client that may save it. Raises MmergError if the turn cannot start."""
+def run_turn(state: AppState, request: ReplyRequest, *, with_trace: bool = False) -> AsyncGenerator[Update, None]:
+    """Runs a turn. Returns a generator of its updates until the reply comes or the turn fails. with_trace: yield the
+    whole trace too, for a client that may save it. Raises MmergError if the turn cannot start."""
     frames: dict[str, bytes] = {}
     sample, uploads = request.build_sample()
     experiment = with_uploads(request.served.experiment, uploads, request.seed)
@@ -78,24 +75,14 @@ async def run_turn(state: AppState, request: ReplyRequest, *, with_trace: bool =
             report(ReplyTrace(manifest=request.served.manifest, result=result, events=tuple(trace)))
         return result
 
-    async with aclosing(state.turn_runner.run(job)) as reports:
+    return _convert(state.turn_runner.run(job), updates)
+
+
+async def _convert(reports: AsyncGenerator[object, None], updates: Updates) -> AsyncGenerator[Update, None]:
+    async with aclosing(reports):
         async for report in reports:
             for update in updates.convert(report):
                 yield update
-
-
-async def await_first(items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
-    """Awaits the first item, and returns a generator of the same items. An error before the first item is thus raised
-    before the response has a status."""
-    first = await anext(items)
-
-    async def with_first() -> AsyncGenerator[Item, None]:
-        async with aclosing(items):
-            yield first
-            async for item in items:
-                yield item
-
-    return with_first()
 
 
 class ClosingStream(StreamingResponse):
@@ -128,23 +115,3 @@ def stream_response(
         yield end
 
     return ClosingStream(chunks(), media_type=media_type)
-
-
-async def cancel_on_disconnect(request: Request, work: Coroutine[Any, Any, Item]) -> Item:
-    """Returns the result of `work`. If the client disconnects first, cancels it and raises ClientDisconnect. The
-    request's body must have been read."""
-    working = asyncio.create_task(work)
-    disconnect = asyncio.create_task(_wait_for_disconnect(request))
-    try:
-        await asyncio.wait({working, disconnect}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-        return working.result()
-    finally:
-        disconnect.cancel()
-        working.cancel()
-
-
-async def _wait_for_disconnect(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -76,6 +76,7 @@ def hung() -> Iterator[tuple[Hung, str]]:
 def never_answered() -> Iterator[tuple[Hung, Running]]:
     """A model server that never responds, and a server that uses it."""
     with hung() as (model, host), running(Ollama(model="m", load={"num_ctx": 4096}, host=host)) as server:
+        server.state.turn_runner.silence = 0.1  # seconds until a whole response sees that its client is gone
         yield model, server
 
 
