@@ -29,13 +29,10 @@ class Candidate:
 
 
 class _SpanFrames:
-    """The candidates of a span: one frame in each step of time. Once `closed`, it needs no more frames.
+    """The candidates of a span: one frame in each step of time. Once `closed`, it needs no more frames. file_end: the
+    end of the file by its header (seconds), which sets the step; 0 or less if unknown."""
 
-    claimed: the length of the file by its header (seconds), which sets the step; 0 or less if unknown. It may be wrong,
-    so only a claim of more than twice the limit is refused without decoding.
-    """
-
-    def __init__(self, clip: Clip, settings: FramesSettings, claimed: float) -> None:
+    def __init__(self, clip: Clip, settings: FramesSettings, file_end: float) -> None:
         self.clip, self.settings = clip, settings
         self.start = clip.start  # if None, the first frame sets it
         self.end = math.inf if clip.end is None else clip.end
@@ -45,13 +42,8 @@ class _SpanFrames:
         self.candidates: list[Candidate] = []
         self.error: ClipError | None = None
         self.closed = False
-        start = clip.start or 0.0
-        known = claimed > start
-        seconds = (min(self.end, claimed) if known else self.end) - start
-        # A part of a very short span may round to 0.
-        self.step = max(seconds / self.density, 1e-9) if seconds < math.inf else 1.0 / _USUAL_FPS
-        if known and seconds > 2.0 * settings.max_seconds:
-            self._fail_as_too_long(f"the file claims {seconds:.0f} s")
+        seconds = min(self.end, file_end if file_end > 0.0 else math.inf) - (clip.start or 0.0)
+        self.step = seconds / self.density if 0.0 < seconds < math.inf else 1.0 / _USUAL_FPS
 
     def wants(self, time: float) -> bool:
         """Returns True if the frame at `time` is to be added. Closes the span if `time` is after its end."""
@@ -63,7 +55,8 @@ class _SpanFrames:
         if self.start is None:
             self.start = time
         if time - self.start >= self.settings.max_seconds:
-            self._fail_as_too_long(f"it is longer than {self.settings.max_seconds:g} s")
+            what = f"it is longer than {self.settings.max_seconds:g} s"
+            self._fail("too_long", what, "the clip is cut wrongly; if it is not, raise frames.max_seconds")
             return False
         return self._number_step(time) > self.last_step
 
@@ -89,21 +82,18 @@ class _SpanFrames:
             self.step *= 2.0
         self.last_step = self._number_step(time)
 
-    def end_of_file(self, last: float, end: float, *, cut_off: bool) -> None:
-        """Closes the span. last, end: the times of the last frame and of the end of the file, in seconds. cut_off: the
-        file has fewer frames than it claims, so the last may be damaged and is dropped if there are others."""
-        if cut_off and len(self.candidates) > 1 and self.candidates[-1].time == last:
-            self.candidates.pop()
+    def end_of_file(self, end: float) -> None:
+        """Closes the span. end: the end of the file's last frame, in seconds; 0 if no frame can be decoded."""
         start, stop = self.clip.start, self.clip.end
-        if last == -math.inf:
+        if end == 0.0:
             self._fail("unreadable", "no frame of the file can be decoded", "play it; copy or download it again")
         elif start is not None and start >= end:
             what = f"the span starts at {start:g} s, after the file's end at {end:.2f} s"
             self._fail("outside", what, "check the times in the corpus")
-        elif start is not None and stop is not None and stop > end + PAST_END and not cut_off:
-            # The times belong to another recording, so these frames may show another turn.
+        elif start is not None and stop is not None and stop > end + PAST_END:
+            # The times may belong to another recording, so these frames may show another turn.
             what = f"the span ends at {stop:g} s, after the file's end at {end:.2f} s"
-            self._fail("past_end", what, "check the times in the corpus")
+            self._fail("past_end", what, "check the times in the corpus, and whether the file is whole")
         self.closed = True
 
     def outcome(self) -> list[Candidate] | ClipError:
@@ -114,9 +104,6 @@ class _SpanFrames:
 
     def _number_step(self, time: float) -> int:
         return math.floor((time - (self.start or 0.0)) / self.step + 1e-6)
-
-    def _fail_as_too_long(self, what: str) -> None:
-        self._fail("too_long", what, "the clip is cut wrongly; if it is not, raise frames.max_seconds")
 
     def _fail(self, reason: str, what: str, hint: str) -> None:
         self.error = ClipError(reason, what, where=str(self.clip), hint=hint)
@@ -134,19 +121,18 @@ def decode(
     except (ClipError, OSError):
         for clip in clips:
             span = _SpanFrames(clip, settings, 0.0)
-            span.end_of_file(-math.inf, 0.0, cut_off=False)
+            span.end_of_file(0.0)
             yield clip, span.outcome()
         return
     with video:
-        spans = [_SpanFrames(clip, settings, video.seconds or 0.0) for clip in clips]
-        count, before, frames = 0, None, video.frames()
+        spans = [_SpanFrames(clip, settings, video.seconds) for clip in clips]
+        before, frames = None, video.frames()
         while True:
             yield from ((span.clip, span.outcome()) for span in spans if span.closed)
             spans = [span for span in spans if not span.closed]
             frame = next(frames, None) if spans else None
             if frame is None:
                 break
-            count += 1
             for span in spans:
                 if before and span.missed(before, frame.time):
                     span.add(span.clip.start or 0.0, before.picture())
@@ -156,10 +142,9 @@ def decode(
                 for span in wanting:
                     span.add(frame.time, picture)
             before = frame
-        last, end = (before.time, before.time + before.duration) if before else (-math.inf, 0.0)
-        cut_off = count < video.count and end < video.claimed_end - 0.5 / video.fps
+        end = before.time + before.duration if before else 0.0
         for span in spans:
             if before and span.missed(before, end):
                 span.add(span.clip.start or 0.0, before.picture())
-            span.end_of_file(last, end, cut_off=cut_off)
+            span.end_of_file(end)
             yield span.clip, span.outcome()

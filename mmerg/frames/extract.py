@@ -31,7 +31,7 @@ from mmerg.settings.model import FramesSettings
 
 Outcome: TypeAlias = tuple[Frame, ...] | ClipError  # the keyframes of a clip, or why there are none
 
-_METHOD = 4  # increase it if the same settings give other frames or bytes
+_METHOD = 5  # increase it if the same settings give other frames or bytes
 _SHARPNESS_BELOW = 640  # pixels; sharpness is measured at about the size that a model sees
 _THUMB = (16, 16)  # pixels; shows a turning head, but not noise
 # What the whole duration of a clip weighs against visual change, in mean squared differences of thumbnails (values 0 to
@@ -117,7 +117,7 @@ def _choose_keyframes(candidates: Sequence[Candidate], settings: FramesSettings)
     others represent the rest of the clip."""
     times, k = [candidate.time for candidate in candidates], settings.per_clip
     if settings.method == "uniform":
-        return [(candidates[index], "") for index in choose_uniform(times, k)]
+        return [(candidates[index], "") for index in choose_uniform(len(times), k)]
     thumbs, sharpness = [], []
     for candidate in candidates:
         small = halve_picture(candidate.picture, _SHARPNESS_BELOW)
@@ -143,19 +143,10 @@ def _choose_keyframes(candidates: Sequence[Candidate], settings: FramesSettings)
     return [(candidates[index], role) for index, role in sorted(roles.items())]
 
 
-def choose_uniform(times: Sequence[float], k: int) -> list[int]:
-    """Chooses the candidates nearest to the middles of `k` equal windows over `times` (seconds), or all if there are at
-    most `k`. Returns their indices in increasing order."""
-    if k >= len(times):
-        return list(range(len(times)))
-    width = (times[-1] - times[0]) / k
-    chosen: list[int] = []
-    for window in range(k):
-        middle = times[0] + (window + 0.5) * width
-        # After the last choice, and with enough candidates left for the windows to come.
-        free = range(chosen[-1] + 1 if chosen else 0, len(times) - (k - window - 1))
-        chosen.append(min(free, key=lambda index: abs(times[index] - middle)))
-    return chosen
+def choose_uniform(count: int, k: int) -> list[int]:
+    """Chooses the middle candidates of `k` equal parts of `count` candidates, or all if there are at most `k`. Returns
+    their indices in increasing order."""
+    return [(2 * part + 1) * count // (2 * k) for part in range(k)] if k < count else list(range(count))
 
 
 def choose_representative(

@@ -127,20 +127,13 @@ def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions:
 
 
 def _draw_caption(cell: Picture, text: str) -> None:
-    """Draws `text` in white on a black box. The letters are a ninth of the cell high, but at least 14 pixels; if the
-    text is too wide, it gets smaller and then shorter. The font has only plain Latin letters; others are dropped."""
+    """Draws `text` in white on a black box, cut off at the right edge. The letters are a ninth of the cell high, but at
+    least 14 pixels. The font has only plain Latin letters; others are dropped."""
     text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().strip()
     height = max(14, cell.shape[0] // 9)
     edge = max(3, height // 4)
-    while True:
-        scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, height, 2)
-        (width, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
-        if width + 2 * edge <= cell.shape[1] or not text:
-            break
-        if height > 14:
-            height -= 1
-        else:
-            text = text[:-1]
+    scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, height, 2)
+    (width, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
     cell[: height + 2 * edge, : width + 2 * edge] = 0
     label = np.ascontiguousarray(cell)  # putText needs a contiguous array, and the cell is a view
     cv2.putText(label, text, (edge, height + edge), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 2, cv2.LINE_AA)

@@ -50,9 +50,8 @@ class DecodedFrame:
 class Video:
     """An open video. Raises ClipError `unreadable` if the file is not a video.
 
-    size: of frames as stored, in pixels. fps: their average number per second. seconds, count: length and number of
-    frames by the header; None and 0 if unknown. claimed_end: the end of these frames (seconds) in an avi, whose count
-    includes repeated frames; else infinity.
+    size: of frames as stored, in pixels. fps: their average number per second. seconds: the end by the header; 0 if
+    unknown.
     """
 
     def __init__(self, path: Path, threads: int = 1) -> None:
@@ -80,15 +79,10 @@ class Video:
         rate = float(self._stream.average_rate or 0)
         self.fps = rate if 1.0 <= rate <= 240.0 else 25.0
         self._start = (self._container.start_time or 0) / 1e6
-        base, duration = self._stream.time_base, self._stream.duration
-        if duration:
-            end = float(((self._stream.start_time or 0) + duration) * base)
-        else:
-            end = (self._container.duration or 0) / 1e6 + self._start
-        self.seconds = end - self._start if end > self._start else None
-        self.count = self._stream.frames or round((float(duration * base) if duration else 0.0) * self.fps)
-        frames_in_avi = self._stream.frames if container.format.name == "avi" else 0
-        self.claimed_end = float(frames_in_avi * base) if frames_in_avi else math.inf
+        self.seconds = (self._container.duration or 0) / 1e6
+        if self._stream.duration:
+            end = ((self._stream.start_time or 0) + self._stream.duration) * self._stream.time_base
+            self.seconds = float(end) - self._start
 
     def __enter__(self) -> Self:
         return self

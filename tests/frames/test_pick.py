@@ -25,7 +25,7 @@ def rising_times(draw: st.DrawFn) -> list[float]:
 def test_choices_increase_and_are_as_many_as_possible(times: list[float], k: int, data: st.DataObject) -> None:
     levels = data.draw(st.lists(st.floats(0, 1, width=32), min_size=len(times), max_size=len(times)))
     sharpness = data.draw(st.lists(st.floats(0, 5000), min_size=len(times), max_size=len(times)))
-    for chosen in (choose_uniform(times, k), choose_representative(times, list(map(thumb, levels)), sharpness, k)):
+    for chosen in (choose_uniform(len(times), k), choose_representative(times, list(map(thumb, levels)), sharpness, k)):
         assert chosen == sorted(set(chosen))
         assert len(chosen) == min(k, len(times))
         assert set(chosen) <= set(range(len(times)))
