@@ -18,7 +18,7 @@ from mmerg.corpora.dialogue import Clip, Sample, Scene
 from mmerg.engine.prompts import get_frames_form
 from mmerg.engine.state import State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
-from mmerg.frames.describe import describe_frame, measure
+from mmerg.frames.describe import describe_frames
 from mmerg.frames.extract import Outcome, extract
 from mmerg.frames.picture import add_caption, make_montage, to_jpeg
 from mmerg.frames.store import Frame, FrameStore, Keyframe
@@ -150,9 +150,8 @@ class KeyframeSampler:
             except ClipError as error:  # the store has been emptied since
                 problems[number] = error.reason
                 continue
-            texts = [""] * len(frames)
-            if not vision:
-                texts = list(map(describe_frame, measure(jpegs, [frame.time for frame in frames])))
+            times = [frame.time for frame in frames]
+            texts = [""] * len(frames) if vision else describe_frames(jpegs, times)
             keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
             images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
             captions += [scene.history[number - 1].speaker] * len(frames) if self.settings.captions else []

@@ -1,10 +1,6 @@
-"""Descriptions of keyframes by measurements, for models that take no images. They never name a mood or an action.
-
-[describe_frame(measurements) for measurements in measure(jpegs, times)]
-"""
+"""Descriptions of keyframes by measurements, for models that take no images. They never name a mood or an action."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,60 +11,41 @@ from mmerg.frames.picture import cv2, from_jpeg, measure_sharpness
 _GRID = (64, 36)  # pixels; frames are compared at this size, so that noise does not count as motion
 
 
-class Face(NamedTuple):
-    """The place of a face in percent of the picture's width and height, from the top left corner."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    def describe_place(self) -> str:
-        """Describes its centre and width, such as `left, upper third, 22% of the width`."""
-        column = min(2, int((self.x + self.width / 2) * 3 / 100))
-        row = min(2, int((self.y + self.height / 2) * 3 / 100))
-        across, down = ("left", "centre", "right")[column], ("upper", "middle", "lower")[row]
-        return f"{across}, {down} third, {self.width:.0f}% of the width"
-
-
-class Measurements(NamedTuple):
-    """The measurements of a frame."""
-
-    time: float  # seconds in its file
-    brightness: float  # the mean of its luma, in percent of the range
-    contrast: float  # the standard deviation of its luma, in percent of the range
-    sharpness: float  # the variance of the Laplacian of its luma
-    motion: float | None  # the mean absolute change of luma since the frame before, in percent; None for the first
-    faces: tuple[Face, ...]  # from left to right
-
-
-def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measurements, ...]:
-    """Measures the frames of a clip. times: seconds, increasing. Raises ClipError `unreadable` for a damaged JPEG."""
-    measured: list[Measurements] = []
+def describe_frames(jpegs: Sequence[bytes], times: Sequence[float]) -> list[str]:
+    """Describes the frames of a clip, a sentence each: light and contrast as mean and standard deviation of the luma,
+    sharpness as the variance of its Laplacian, the mean change of luma since the frame before, and faces from left to
+    right. times: seconds, increasing. Raises ClipError `unreadable` for a damaged JPEG."""
+    sentences: list[str] = []
     before: NDArray[np.float64] | None = None
     for data, time in zip(jpegs, times, strict=True):
         grey = cv2.cvtColor(from_jpeg(data), cv2.COLOR_BGR2GRAY)
+        parts = [f"brightness {_percent(grey.mean()):.0f}%", f"contrast {_percent(grey.std()):.0f}%"]
+        parts.append(f"sharpness {round(measure_sharpness(grey), 1):.0f}")
         grid = cv2.resize(grey, _GRID, interpolation=cv2.INTER_AREA).astype(np.float64)
-        motion = None if before is None else _percent(np.abs(grid - before).mean())
+        if before is not None:
+            parts.append(f"changed by {_percent(np.abs(grid - before).mean()):.1f}% since the frame before")
         before = grid
-        height, width = grey.shape
-        boxes = find_faces(grey, narrowest=max(24, min(height, width) // 12), neighbours=6)
-        shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
-        faces = tuple(Face(*share) for share in shares)
-        light = _percent(grey.mean()), _percent(grey.std())
-        measured.append(Measurements(round(time, 2), *light, round(measure_sharpness(grey), 1), motion, faces))
-    return tuple(measured)
+        parts.append(_describe_faces(grey))
+        sentences.append(f"At {round(time, 2):.1f} s: {', '.join(parts)}.")
+    return sentences
 
 
-def describe_frame(measured: Measurements) -> str:
-    parts = [f"brightness {measured.brightness:.0f}%", f"contrast {measured.contrast:.0f}%"]
-    parts.append(f"sharpness {measured.sharpness:.0f}")
-    if measured.motion is not None:
-        parts.append(f"changed by {measured.motion:.1f}% since the frame before")
-    places = "; ".join(face.describe_place() for face in measured.faces)
-    count = {0: "no face found", 1: "one face found"}.get(len(measured.faces), f"{len(measured.faces)} faces found")
-    parts.append(f"{count} ({places})" if places else count)
-    return f"At {measured.time:.1f} s: {', '.join(parts)}."
+def _describe_faces(grey: NDArray[np.uint8]) -> str:
+    height, width = grey.shape
+    faces = find_faces(grey, narrowest=max(24, min(height, width) // 12), neighbours=6)
+    if not faces:
+        return "no face found"
+    shares = np.round(100 * np.array(faces) / (width, height, width, height), 1).tolist()
+    places = "; ".join(describe_place(*share) for share in shares)
+    return f"{'one face' if len(faces) == 1 else f'{len(faces)} faces'} found ({places})"
+
+
+def describe_place(x: float, y: float, width: float, height: float) -> str:
+    """Describes the place of a face by its centre and width, such as `left, upper third, 22% of the width`. x, y: its
+    top left corner. All in percent of the picture's width and height."""
+    column, row = int((x + width / 2) * 3 / 100), int((y + height / 2) * 3 / 100)
+    across, down = ("left", "centre", "right")[column], ("upper", "middle", "lower")[row]
+    return f"{across}, {down} third, {width:.0f}% of the width"
 
 
 def _percent(luma: float) -> float:
