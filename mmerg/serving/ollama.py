@@ -16,8 +16,9 @@ from pydantic import BaseModel, JsonValue
 from mmerg.errors import MmergError
 from mmerg.serving.http_error import error_as_text
 from mmerg.serving.messages import AnySeed, ChatMessage, describe_body, read_body
-from mmerg.serving.responses import FinalReply, ReplyOptions, Step, respond, run_request
+from mmerg.serving.responses import respond, run_request
 from mmerg.serving.turns import AppState
+from mmerg.serving.updates import Reply, Update
 
 API = "0.34.1"  # the version of Ollama that this API resembles; programs refuse old versions
 
@@ -83,7 +84,7 @@ class OllamaFormat:
         head = {"model": self._body.model, "created_at": _now()}
         return {**head, **self._body.reply_fields(text, thinking), "done": False, **more}
 
-    def whole(self, reply: FinalReply, thoughts: str) -> dict[str, object]:
+    def whole(self, reply: Reply, thoughts: str) -> dict[str, object]:
         nanoseconds = round(reply.seconds * 1e9)
         return self.line(
             reply.text,
@@ -99,15 +100,15 @@ class OllamaFormat:
             **reply.extra,
         )
 
-    def write(self, step: Step) -> Iterator[bytes]:
-        if isinstance(step, FinalReply):
+    def write(self, update: Update) -> Iterator[bytes]:
+        if reply := update.reply:
             if not self._replied:
-                yield _json(self.line(step.text))
-            self._replied = True
-            if step.last:
-                yield _json(self.whole(step, "") | self._body.reply_fields("", {}))
-        else:  # a line without a thought keeps the connection alive
-            yield _json(self.line("", f"{step.thought}\n" if step.thought else ""))
+                yield _json(self.line(reply.text))
+                self._replied = True
+            if reply.last:
+                yield _json(self.whole(reply, "") | self._body.reply_fields("", {}))
+        if update.thought or not reply:  # a line without a thought keeps the connection alive
+            yield _json(self.line("", f"{update.thought}\n" if update.thought else ""))
 
     def fail(self, error: MmergError) -> bytes:
         return _json(build_error(error))
@@ -161,8 +162,8 @@ async def _respond(state: AppState, request: Request, body: ChatRequest | Genera
     if not messages:  # asks to load the model, or to unload it
         reason = "unload" if body.keep_alive in (0, "0") else "load"
         return JSONResponse(ollama_format.line("", done=True, done_reason=reason))
-    steps = run_request(state, served, messages, ReplyOptions(options.stop, options.seed))
-    return await respond(request, steps, ollama_format, streams=body.stream is not False)
+    updates = run_request(state, served, messages, options.stop, options.seed)
+    return await respond(request, updates, ollama_format, streams=body.stream is not False)
 
 
 def _entry(state: AppState, name: str) -> dict[str, object]:

@@ -18,8 +18,9 @@ from pydantic import BaseModel, Field
 from mmerg.errors import MmergError
 from mmerg.serving.http_error import HttpError, error_as_text, get_status
 from mmerg.serving.messages import AnySeed, ChatMessage, describe_body, read_base64, read_body
-from mmerg.serving.responses import FinalReply, ReplyOptions, Step, respond, run_request
+from mmerg.serving.responses import respond, run_request
 from mmerg.serving.turns import AppState
+from mmerg.serving.updates import Reply, Update
 
 ALIVE = b": at work\n\n"  # a comment, which keeps proxies and programs from timing out
 
@@ -77,32 +78,30 @@ class OpenAIFormat:
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
 
-    def write(self, step: Step) -> Iterator[bytes]:
+    def write(self, update: Update) -> Iterator[bytes]:
         if not self._started:
             yield self._delta({"role": "assistant", "content": ""})
             self._started = True
-        if isinstance(step, FinalReply):
+        if reply := update.reply:
             if not self._replied:
-                yield self._delta({"content": step.text})
-            self._replied = True
-            if not step.last:
-                return
-            yield self._status(f"Done in {step.seconds:.1f} s", done=True)
-            yield self._delta({}, step.finish, **step.extra)
-            if self._usage:
-                yield self._chunk([], usage=_usage(step), **step.extra)
-            return
-        if step.thought:
-            yield self._delta({"reasoning_content": f"{step.thought}\n"})
-        if step.status:
-            yield self._status(step.status, done=False)
-        if not (step.thought or step.status):
+                yield self._delta({"content": reply.text})
+                self._replied = True
+            if reply.last:
+                yield self._status(f"Done in {reply.seconds:.1f} s", done=True)
+                yield self._delta({}, reply.finish, **reply.extra)
+                if self._usage:
+                    yield self._chunk([], usage=_usage(reply), **reply.extra)
+        if update.thought:
+            yield self._delta({"reasoning_content": f"{update.thought}\n"})
+        if update.status:
+            yield self._status(update.status, done=False)
+        if not (update.reply or update.thought or update.status):
             yield ALIVE
 
     def fail(self, error: MmergError) -> bytes:
         return _data(build_error(error))
 
-    def whole(self, reply: FinalReply, thoughts: str) -> dict[str, object]:
+    def whole(self, reply: Reply, thoughts: str) -> dict[str, object]:
         message = {"role": "assistant", "content": reply.text, "reasoning_content": thoughts}
         choice = {"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}
         body = {"object": "chat.completion", "choices": [choice], "usage": _usage(reply)}
@@ -133,9 +132,8 @@ def routes(state: AppState) -> APIRouter:
     async def complete(request: Request) -> Response:
         body = await read_body(request, CompletionRequest)
         messages = [message.convert(number) for number, message in enumerate(body.messages, start=1)]
-        served, options = state.find_system(body.model), ReplyOptions(body.stop, body.seed)
-        steps = run_request(state, served, messages, options)
-        return await respond(request, steps, OpenAIFormat(body), streams=bool(body.stream))
+        updates = run_request(state, state.find_system(body.model), messages, body.stop, body.seed)
+        return await respond(request, updates, OpenAIFormat(body), streams=bool(body.stream))
 
     return router
 
@@ -149,7 +147,7 @@ def _model(name: str) -> dict[str, object]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "mmerg"}
 
 
-def _usage(reply: FinalReply) -> dict[str, int]:
+def _usage(reply: Reply) -> dict[str, int]:
     prompt, completion = reply.prompt_tokens, reply.response_tokens
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 

@@ -1,13 +1,12 @@
 """Responses to chat programs over either API: the agents' updates, then the reply.
 
-steps = run_request(state, served, messages, ReplyOptions(stops=["\\n"], seed=None))
-return await respond(request, steps, response_format, streams=True)
+updates = run_request(state, served, messages, stops=["\\n"], seed=None)
+return await respond(request, updates, response_format, streams=True)
 """
 
-import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Protocol
 
 from fastapi import Request as Http
@@ -15,51 +14,16 @@ from fastapi.responses import JSONResponse, Response
 from starlette.requests import ClientDisconnect
 
 from mmerg.backends.protocol import Completion, Finish, Message, Request
-from mmerg.errors import MmergError
-from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
-from mmerg.runs.result import Result
-from mmerg.runs.trace import SampleTrace
-from mmerg.serving.http_error import CALL_STATUS, HttpError, choose_hint
+from mmerg.errors import Failure, MmergError
+from mmerg.runs.events import OVER_BUDGET
+from mmerg.serving.http_error import CALL_STATUS, HttpError
 from mmerg.serving.messages import ChatMessage, build_reply_request, find_task_prompt
 from mmerg.serving.systems import ServedSystem
 from mmerg.serving.turns import AppState, run_turn, stream_response
-from mmerg.serving.updates import SILENT, Update
+from mmerg.serving.updates import SILENT, Reply, Update
 
 TASK_TOKENS = 512  # limit for a title, tags or follow-up questions
-
-
-@dataclass(frozen=True)
-class ReplyOptions:
-    """A request's options for its reply."""
-
-    stops: str | Sequence[str] | None  # texts that end the reply, which does not contain them
-    seed: int | None  # of all calls; None for that of the settings
-
-    def cut(self, text: str) -> str:
-        stops = [self.stops] if isinstance(self.stops, str) else self.stops or ()
-        positions = [text.find(stop) for stop in stops if stop]
-        return text[: min((position for position in positions if position >= 0), default=len(text))]
-
-
-@dataclass(frozen=True)
-class FinalReply:
-    """A reply as chat programs receive it."""
-
-    text: str
-    finish: str  # "stop", or "length" if the model reached its token limit
-    prompt_tokens: int
-    response_tokens: int
-    seconds: float  # from the request to the reply
-    details: Mapping[str, object] | None = None  # see `Updates.details`; None for a front end's own prompt
-    last: bool = True  # False for the reply of the first pass, which fast=true sends before its audit
-
-    @property
-    def extra(self) -> dict[str, object]:
-        """`details` as the field that both APIs add to a response."""
-        return {"mmerg": self.details} if self.details else {}
-
-
-Step = Update | FinalReply
+Stops = str | Sequence[str] | None  # texts that end a reply, which does not contain them
 
 
 class ResponseFormat(Protocol):
@@ -68,92 +32,85 @@ class ResponseFormat(Protocol):
     media_type: str  # of a stream
     end: bytes  # the last bytes of a stream
 
-    def write(self, step: Step) -> Iterator[bytes]:
-        """Yields the chunks of one step of a stream."""
+    def write(self, update: Update) -> Iterator[bytes]:
+        """Yields the chunks of one update of a stream."""
 
     def fail(self, error: MmergError) -> bytes:
         """Returns the chunk that reports an error in a stream."""
 
-    def whole(self, reply: FinalReply, thoughts: str) -> Mapping[str, object]:
+    def whole(self, reply: Reply, thoughts: str) -> Mapping[str, object]:
         """Returns the fields of a response that is not streamed."""
 
 
 def run_request(
-    state: AppState, served: ServedSystem, messages: Sequence[ChatMessage], options: ReplyOptions
-) -> AsyncGenerator[Step, None]:
-    """Runs the agents and yields their updates and the reply. A front end's own prompt is one plain call instead.
-    Raises MmergError: at once if no reply can follow the messages, while iterating if the turn fails."""
+    state: AppState, served: ServedSystem, messages: Sequence[ChatMessage], stops: Stops, seed: int | None
+) -> AsyncGenerator[Update, None]:
+    """Runs the agents. Returns a generator of their updates, of which the last has the reply. A front end's own prompt
+    is one plain call instead. Raises MmergError: at once if no reply can follow the messages, while iterating if the
+    turn fails. seed: of all calls; None for that of the settings."""
     if prompt := find_task_prompt(messages):
-        return _run_task_prompt(state, served, prompt, options)
-    updates = run_turn(state, build_reply_request(served, messages, state.settings, options.seed))
-    return _run_agents(updates, options, fast=state.settings.fast)
+        sampling = served.experiment.sampling.override({"num_predict": TASK_TOKENS})
+        request = Request((Message("user", prompt),), sampling)
+        updates = _convert_completion(state.turn_runner.run(lambda backend, _: backend.complete(request)))
+    else:
+        updates = run_turn(state, build_reply_request(served, messages, state.settings, seed))
+    return _select_updates(updates, stops, fast=state.settings.fast)
 
 
 async def respond(
-    http: Http, steps: AsyncGenerator[Step, None], response_format: ResponseFormat, *, streams: bool
+    http: Http, updates: AsyncGenerator[Update, None], response_format: ResponseFormat, *, streams: bool
 ) -> Response:
-    """Returns a stream of all steps, or one response with the reply."""
+    """Returns a stream of all updates, or one response with the reply."""
     if streams:
         write, fail = response_format.write, response_format.fail
-        return stream_response(steps, write, fail, response_format.media_type, response_format.end)
+        return stream_response(updates, write, fail, response_format.media_type, response_format.end)
     thoughts: list[str] = []
-    async with aclosing(steps):
-        async for step in steps:
-            if isinstance(step, FinalReply):
-                return JSONResponse(response_format.whole(step, "\n".join(thoughts)))
+    async with aclosing(updates):
+        async for update in updates:
+            if update.reply:
+                return JSONResponse(response_format.whole(update.reply, "\n".join(thoughts)))
             if await http.is_disconnected():
                 break
-            if step.thought:
-                thoughts.append(step.thought)
+            if update.thought:
+                thoughts.append(update.thought)
     raise ClientDisconnect
 
 
-def _run_task_prompt(
-    state: AppState, served: ServedSystem, prompt: str, options: ReplyOptions
-) -> AsyncGenerator[Step, None]:
-    request = Request((Message("user", prompt),), served.experiment.sampling.override({"num_predict": TASK_TOKENS}))
-    return _convert_completion(state.turn_runner.run(lambda backend, _: backend.complete(request)), options)
-
-
-async def _convert_completion(
-    reports: AsyncGenerator[object, None], options: ReplyOptions
-) -> AsyncGenerator[Step, None]:
+async def _convert_completion(reports: AsyncGenerator[object, None]) -> AsyncGenerator[Update, None]:
     async with aclosing(reports):
         async for report in reports:
+            reply = None
             if isinstance(report, Completion):
                 finish = "length" if report.finish is Finish.LENGTH else "stop"
-                text = options.cut(report.text.strip())
-                yield FinalReply(text, finish, report.prompt_tokens, report.response_tokens, report.seconds)
-            else:
-                yield Update(SILENT, {})
+                text = report.text.strip()
+                reply = Reply(text, report.prompt_tokens, report.response_tokens, report.seconds, finish)
+            yield Update(SILENT, {}, reply=reply)
 
 
-async def _run_agents(
-    updates: AsyncGenerator[Update, None], options: ReplyOptions, *, fast: bool
-) -> AsyncGenerator[Step, None]:
-    start = time.monotonic()
+async def _select_updates(
+    updates: AsyncGenerator[Update, None], stops: Stops, *, fast: bool
+) -> AsyncGenerator[Update, None]:
+    """Yields the updates that chat programs get. Replies end before stop texts. Those before an audit need `fast`."""
     async with aclosing(updates):
         async for update in updates:
-            seconds = time.monotonic() - start
-            match update.cause:
-                case Result() as result:
-                    text = options.cut(result.response or "")
-                    yield FinalReply(
-                        text, "stop", result.prompt_tokens, result.response_tokens, seconds, update.details
-                    )
-                case SampleTrace(calls=calls) if fast:
-                    fast = False
-                    text = options.cut(str(update.fields["draft"]))
-                    prompt_tokens = sum(call.event.completion.prompt_tokens for call in calls)
-                    tokens = sum(call.event.completion.response_tokens for call in calls)
-                    yield FinalReply(text, "stop", prompt_tokens, tokens, seconds, update.details, last=False)
-                case SampleFailed(what=what, where=where, failure=failure, hint=hint):
-                    status = CALL_STATUS.get(failure, 502)
-                    raise HttpError(what, where=where, hint=choose_hint(failure, hint), status=status)
-                case FramesTaken():
-                    _refuse_unusable_pictures(str(update.fields["problem"]))
-            if update.thought or update.status or update.name == SILENT:
-                yield update
+            fields, reply = update.fields, update.reply
+            if update.name == "failed":
+                status = CALL_STATUS.get(Failure(str(fields["failure"])), 502)
+                raise HttpError(
+                    str(fields["what"]), where=str(fields["where"]), hint=str(fields["hint"]), status=status
+                )
+            if update.name == "frames":
+                _refuse_unusable_pictures(str(fields["problem"]))
+            if reply:
+                reply = replace(reply, text=_cut(reply.text, stops)) if reply.last or fast else None
+            if reply or update.thought or update.status or update.name == SILENT:
+                yield replace(update, reply=reply)
+
+
+def _cut(text: str, stops: Stops) -> str:
+    for stop in filter(None, [stops] if isinstance(stops, str) else stops or ()):
+        text = text.partition(stop)[0]
+    return text
 
 
 def _refuse_unusable_pictures(problem: str) -> None:

@@ -22,6 +22,24 @@ MAX_LENGTH = 400  # characters of an output as text
 
 
 @dataclass(frozen=True)
+class Reply:
+    """A reply as chat programs receive it."""
+
+    text: str
+    prompt_tokens: int
+    response_tokens: int
+    seconds: float  # of the calls to the model
+    finish: str = "stop"  # or "length" if the model reached its token limit
+    details: Mapping[str, object] | None = None  # of the field `mmerg`; None for a front end's own prompt
+    last: bool = True  # False for that of a pass which is not audited yet
+
+    @property
+    def extra(self) -> dict[str, object]:
+        """`details` as the field that both APIs add to a response."""
+        return {"mmerg": self.details} if self.details else {}
+
+
+@dataclass(frozen=True)
 class Update:
     """One update of a turn."""
 
@@ -29,8 +47,7 @@ class Update:
     fields: Mapping[str, object]  # the data of the page's event, as JSON
     thought: str = ""  # a line for a chat program's thinking block; "" for none
     status: str = ""  # a line for a chat program's status; "" for none
-    cause: object = None  # the event or result, if the server acts on it; the trace, if its last pass has a reply
-    details: Mapping[str, object] | None = None  # of the reply so far, see `Updates.details`
+    reply: Reply | None = None
 
 
 class TextPiece(str):
@@ -70,11 +87,11 @@ class Updates:
                 description = describe_failure(failed.failure, failed.what)
                 if description != failed.what:
                     fields |= {"what": description, "where": f"{failed.where}: {failed.what}"}
-                yield Update("failed", fields | {"hint": choose_hint(failed.failure, failed.hint)}, cause=failed)
+                yield Update("failed", fields | {"hint": choose_hint(failed.failure, failed.hint)})
             case Result():
                 yield Update("reply", {"text": item.response or "", "emotion": item.emotion or ""})
                 fields = item.model_dump(include={"calls", "prompt_tokens", "response_tokens", "seconds"})
-                yield Update("done", fields, cause=item, details=self.details())
+                yield Update("done", fields, reply=self._build_reply(item.response or ""))
             case _:
                 event = cast("events.Event", item)
                 self.trace.add(event)
@@ -101,8 +118,7 @@ class Updates:
                 seconds = self._sum_seconds(event.t, event.stage)
                 fields = {**_agent(event), "output": event.output, "seconds": seconds, "draft": draft}
                 thought = f"{get_title(event.stage)}: {_shorten(event.output)}"
-                cause, details = (self.trace, self.details()) if draft else (None, None)
-                yield Update("output", fields, thought, cause=cause, details=details)
+                yield Update("output", fields, thought, reply=self._build_reply(draft, last=False) if draft else None)
                 yield from self._start_next(event.t, event.stage)
             case events.Audited(audit=audit):
                 findings = [
@@ -154,7 +170,7 @@ class Updates:
         thought = ""
         if frames or problem:
             thought = f"Frames: {len(frames)}" + (f" ({problem})" if problem else "")
-        return Update("frames", {"frames": frames, "problem": problem}, thought, cause=event)
+        return Update("frames", {"frames": frames, "problem": problem}, thought)
 
     def _build_audit(self, t: int, text: str, **fields: object) -> Update:
         fields |= {"pass": t, "seconds": self._sum_seconds(t, self._system.agents[-1].name)}
@@ -179,12 +195,13 @@ class Updates:
         self._running_agent = agent
         return Update("agent", {"pass": t, "agent": agent}, status=get_title(agent) + (f", pass {t}" if t else ""))
 
-    def details(self) -> dict[str, object]:
-        """Returns what programs get besides the text: the system, the emotion, plan and response of the selected pass,
-        and for each pass the findings of the audit (null without a readable audit) and the agents' outputs."""
+    def _build_reply(self, text: str, *, last: bool = True) -> Reply:
+        """Builds a reply. Its details are the system, the emotion, plan and response of the selected pass, and for each
+        pass the findings of the audit (null without a readable audit) and the agents' outputs."""
+        completions = [call.event.completion for call in self.trace.calls]
         passes = list(self.trace.passes.values())
         selected = self.trace.selected.t if self.trace.selected else max(self.trace.passes, default=0)
-        return {
+        details = {
             "system": self._system.name,
             "emotion": self._get_result("emotion", selected),
             "plan": self._get_result("plan", selected),
@@ -195,6 +212,14 @@ class Updates:
             ],
             "passes": [{output.stage: output.output for output in finished.outputs.values()} for finished in passes],
         }
+        return Reply(
+            text,
+            sum(completion.prompt_tokens for completion in completions),
+            sum(completion.response_tokens for completion in completions),
+            sum(completion.seconds for completion in completions),
+            details=details,
+            last=last,
+        )
 
     def _get_result(self, part: str, t: int) -> Any:
         """Returns a part of the result of pass t; None if it does not exist."""
