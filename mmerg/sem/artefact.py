@@ -14,10 +14,9 @@ from pydantic import FiniteFloat, model_validator
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.score import Score
-from mmerg.sem.words import split_history
 from mmerg.storage.files import describe_error, write_atomically
 from mmerg.storage.record import Record, read_record
-from mmerg.storage.words import is_distinctive, split_bare_words, split_ngrams
+from mmerg.storage.words import is_distinctive, split_bare_words, split_ngrams, split_words
 
 HINT = "mmerg train dataset=… dataset.root=… out=sem.json makes one"
 NGRAM = 3  # consecutive words
@@ -49,28 +48,26 @@ class Causes(Record):
 
 
 class Sem(Record):
-    """A multinomial logistic regression over the tf-idf of histories or, with an embedder, over their embeddings. (The
-    paper's model, ESCM, is published only in compiled form.)"""
+    """A multinomial logistic regression over the tf-idf of histories. (The paper's model, ESCM, is published only in
+    compiled form.)"""
 
-    version: Literal[7] = 7
+    version: Literal[8] = 8
     labels: tuple[str, ...]
     trained_on: SplitData
     validated_on: SplitData
     scores: Mapping[str, Score] = {}  # on the validation split
     confusion: tuple[tuple[int, ...], ...] = ()  # on the same: samples of labels[i] predicted as labels[j], [i][j]
     causes: Causes
-    embedder: str | None = None  # its identity
     conversations: tuple[str, ...]  # `digest_ngrams` of each conversation in both splits, joined
-    words: tuple[str, ...] = ()  # the columns of tf-idf; empty with an embedder
-    idf: tuple[FiniteFloat, ...] = ()  # of each word
-    weights: tuple[tuple[FiniteFloat, ...], ...]  # [labels, columns]
+    words: tuple[str, ...]
+    idf: tuple[FiniteFloat, ...]  # of each word
+    weights: tuple[tuple[FiniteFloat, ...], ...]  # [labels, words]
     bias: tuple[FiniteFloat, ...]  # [labels]
 
     @model_validator(mode="after")
     def _check_sizes(self) -> "Sem":
-        columns = len(self.weights[0]) if self.embedder and self.weights else len(self.words)
         sizes = [len(row) for row in self.weights], len(self.bias), len(self.idf)
-        if sizes != ([columns] * len(self.labels), len(self.labels), len(self.words)):
+        if sizes != ([len(self.words)] * len(self.labels), len(self.labels), len(self.words)):
             raise ValueError("weights, bias and idf do not have the sizes of labels and words")
         return self
 
@@ -96,16 +93,13 @@ class Sem(Record):
         """True if S is computed over another split than the training split."""
         return self.causes.over.split != self.trained_on.split
 
-    def predict(self, history: Sequence[str], embedding: Floats | None = None) -> dict[str, float]:
+    def predict(self, history: Sequence[str]) -> dict[str, float]:
         """Returns the probability of each label, the highest first and ties in the order of the labels. history: the
-        texts of the turns. embedding: of the history, [dimensions], for a model with an embedder."""
-        if embedding is None:
-            counts = Counter(self._column[word] for word in split_history(history) if word in self._column)
-            columns = list(counts)
-            values = np.array([count * self.idf[column] for column, count in counts.items()])
-            scores = self._matrix[:, columns] @ (values / (np.linalg.norm(values) or 1.0)) + self.bias
-        else:
-            scores = self._matrix @ embedding + self.bias
+        texts of the turns."""
+        counts = Counter(self._column[word] for word in split_history(history) if word in self._column)
+        columns = list(counts)
+        values = np.array([count * self.idf[column] for column, count in counts.items()])
+        scores = self._matrix[:, columns] @ (values / (np.linalg.norm(values) or 1.0)) + self.bias
         chances = np.exp(scores - scores.max())
         chances /= chances.sum()
         return {self.labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}
@@ -138,6 +132,11 @@ class Sem(Record):
         in_s, high = set(self.causes.words), set(self.causes.high or ())
         words = dict.fromkeys(word for word in split_history(history) if word in in_s)
         return [word for word in words if word in high], [word for word in words if word not in high]
+
+
+def split_history(history: Sequence[str]) -> list[str]:
+    """Returns the words of all turns, in order, with repeats."""
+    return [word for text in history for word in split_words(text)]
 
 
 def digest_ngrams(texts: Sequence[str]) -> list[str]:

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmerg.sem.artefact import Causes, Floats, SplitData
+from mmerg.sem.artefact import Causes, Floats, SplitData, split_history
 from mmerg.sem.lexicon import Lexicon
-from mmerg.sem.words import split_history
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import TfidfVectorizer

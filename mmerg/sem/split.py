@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.sem.artefact import SplitData, digest_ngrams
-from mmerg.sem.words import split_history
+from mmerg.sem.artefact import SplitData, digest_ngrams, split_history
 from mmerg.settings.commands import TrainSettings
 from mmerg.settings.model import ProtocolSettings
 

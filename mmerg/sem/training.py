@@ -5,23 +5,20 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from mmerg.console.progress import Bar
 from mmerg.console.tables import NONE, Table, format_interval, format_number
 from mmerg.console.terminal import console, escape, printable
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
-from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.sem.artefact import Causes, Sem, write_sem
 from mmerg.sem.fit import build_vectorizer, extract_weights, fit_causes, fit_classifier
 from mmerg.sem.lexicon import Lexicon, read_lexicon
 from mmerg.sem.metrics import evaluate
 from mmerg.sem.split import Split, build_data, build_split, check_splits
-from mmerg.sem.words import join_history
 from mmerg.settings.commands import TrainSettings
 from mmerg.storage.files import make_private_folder, wrap_os_errors
 
 
-def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embedder | None) -> int:
+def train(settings: TrainSettings, read: Callable[[str], Corpus]) -> int:
     """Fits, validates and writes the model. Returns 0. read: reads a split. After a MmergError nothing is written."""
     out, file = console(), Path(settings.out)
     if settings.split == settings.validation:
@@ -33,47 +30,29 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     with wrap_os_errors(file):
         make_private_folder(file.parent)
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
-    identity = embedder.identity() if embedder else None  # before the corpus is read, as a file may be missing
     names = (settings.split, settings.validation, settings.causes_split or settings.split)
     splits = {name: build_split(read(name), settings.protocol) for name in dict.fromkeys(names)}
     for split in splits.values():
         out.print(escape(str(split)))
     fitted_to, validated_on, over = (splits[name] for name in names)
     check_splits(settings, fitted_to, validated_on)
-
-    def embed_histories(split: Split) -> Vectors | None:
-        """Embeds the histories of the samples: [samples, dimensions]."""
-        if not embedder:
-            return None
-        with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
-            texts = [join_history(history) for history in split.histories]
-            return embed_all(embedder, texts, split.dialogues, bar.report)
-
     words = build_vectorizer(min_df=2)
-    model = by_words = fit_classifier(
-        words.fit_transform(fitted_to.histories), fitted_to.golds, settings.C, settings.max_iter
-    )
+    model = fit_classifier(words.fit_transform(fitted_to.histories), fitted_to.golds, settings.C, settings.max_iter)
     out.print(f"{len(words.idf_)} words, {model.n_iter_[0]} iterations")
-    causes = fit_causes(
-        words, by_words, over.unlabelled, build_data(over.corpus, over.unlabelled), settings.k1, lexicon
-    )
-    if embedder:
-        model = fit_classifier(embed_histories(fitted_to), fitted_to.golds, settings.C, settings.max_iter)
-        out.print(f"embeddings, {model.n_iter_[0]} iterations")
+    causes = fit_causes(words, model, over.unlabelled, build_data(over.corpus, over.unlabelled), settings.k1, lexicon)
     weights, bias = extract_weights(model)
     sem = Sem(
         labels=model.classes_.tolist(),
         trained_on=fitted_to.samples,
         validated_on=validated_on.samples,
         causes=causes,
-        embedder=identity,
         conversations=(*fitted_to.ngrams, *validated_on.ngrams),
-        words=() if embedder else words.get_feature_names_out().tolist(),
-        idf=() if embedder else words.idf_.tolist(),
+        words=words.get_feature_names_out().tolist(),
+        idf=words.idf_.tolist(),
         weights=weights.tolist(),
         bias=bias.tolist(),
     )
-    sem = _validate(sem, validated_on, embed_histories(validated_on))
+    sem = _validate(sem, validated_on)
     write_sem(file, sem)
     rows = []
     for score in sem.scores.values():
@@ -86,9 +65,8 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     return 0
 
 
-def _validate(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
-    embeddings = [None] * len(split.histories) if vectors is None else list(vectors)
-    chances = [sem.predict(history, vector) for history, vector in zip(split.histories, embeddings, strict=True)]
+def _validate(sem: Sem, split: Split) -> Sem:
+    chances = [sem.predict(history) for history in split.histories]
     predictions = [next(iter(labels)) for labels in chances]
     counts = Counter(zip(split.golds, predictions, strict=True))
     confusion = tuple(tuple(counts[gold, predicted] for predicted in sem.labels) for gold in sem.labels)

@@ -20,7 +20,6 @@ from mmerg.settings.kinds import (
     Word,
 )
 from mmerg.settings.model import DatasetSettings, ProtocolSettings, RunSettings, StageSettings
-from mmerg.settings.sources import EmbedderSettings
 
 
 class DoctorRunSettings(RunSettings):
@@ -29,19 +28,11 @@ class DoctorRunSettings(RunSettings):
     contamination: bool = False
 
 
-class FeaturesSettings(SettingsModel):
-    """The features of a history for the small empathetic model: its words, or its embedding if there is an embedder."""
-
-    name: Name
-    embedder: EmbedderSettings | None = None
-
-
 class TrainSettings(SettingsModel):
     """A training of the small empathetic model: see `conf/train.yaml`, which explains each key."""
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
-    features: FeaturesSettings
     out: Annotated[Path, PLACE, RUNTIME_ONLY]
     split: Word = "train"
     validation: Word = "valid"

@@ -12,9 +12,7 @@ from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
-from mmerg.memory.vectors import Embedder, check_vectors
 from mmerg.sem.artefact import HINT, read_sem
-from mmerg.sem.words import join_history
 from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import SemSettings
 from mmerg.storage.files import compute_sha256
@@ -26,32 +24,26 @@ class Sem:
     """The model in `file` as a source. conf/system/hef.yaml explains each setting. Raises ConfigError if the file
     cannot be read, or if the model does not fit the settings."""
 
-    def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.settings = read_settings(SemSettings, settings, "the small empathetic model")
         if not self.settings.file:
             what = "no small empathetic model is set"
             raise ConfigError(what, where="sem", hint=f"sem=FILE; {HINT}")
         path = Path(self.settings.file).expanduser()
         self._model, self.digest = read_sem(path), compute_sha256(path)
-        self._embedder = embedder
         self._with_causes = self.settings.cause_words and self._model.causes.high is not None
-        self._refuse_other_embedder()
         self._refuse_other_causes()
 
     @property
     def facts(self) -> dict[str, object]:
         """What identifies, together with the settings, the row of the paper that a run reproduces."""
         causes = self._model.causes
-        features = "embedding" if self._model.embedder else "tf-idf"
-        return {"k1": causes.k1, "lexicon": causes.high is not None, "features": features}
+        return {"k1": causes.k1, "lexicon": causes.high is not None}
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
         """Returns one item: the k2 most probable emotions with probabilities, and the high and low cause words."""
         history = [turn.text for turn in sample.scene.history]
-        embedding = None
-        if self._model.embedder and self._embedder:
-            [embedding] = check_vectors(self._embedder.embed([join_history(history)]), [sample.id])
-        likely = islice(self._model.predict(history, embedding).items(), self.settings.k2)
+        likely = islice(self._model.predict(history).items(), self.settings.k2)
         emotions = [{"label": label, "p": round(p, DECIMALS)} for label, p in likely]
         high, low = self._model.find_cause_words(history) if self._with_causes else ([], [])
         return SourceOutput(({"emotions": emotions, "high": high, "low": low},))
@@ -79,19 +71,6 @@ class Sem:
             over = model.causes.over
             return f"cause words are transductive: S, its means and IDF are over {over.corpus} {over.split}"
         return ""
-
-    def close(self) -> None:
-        """Cancels the embedder's running requests, if it has a `close`."""
-        getattr(self._embedder, "close", lambda: None)()
-
-    def _refuse_other_embedder(self) -> None:
-        trained = self._model.embedder
-        present = self._embedder.identity() if trained and self._embedder else None
-        if trained != present:
-            what = f"the small empathetic model was trained on embeddings by {trained}, "
-            what += f"but the embedder is {present}" if present else "but there is no embedder"
-            hint = "keep sources.W.embedder of system=hef, and set its folder to the embedder used in training"
-            raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or use another model: {HINT}")
 
     def _refuse_other_causes(self) -> None:
         """Raises ConfigError if `transductive` contradicts the split over which the model computed S."""

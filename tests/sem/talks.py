@@ -1,19 +1,9 @@
 """Talks whose emotion shows in planted words, in EmpatheticDialogues' layout, and models trained on them."""
 
-import json
-import os
 import random
-import signal
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
 
-import numpy as np
-
-from mmerg.memory.vectors import Vectors, scale_to_unit
-from mmerg.storage.words import split_words
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.processes import run_main
 
@@ -27,7 +17,6 @@ MOODS = {
     "surprise": "surprised",
 }
 VAD = "".join(f"{mood}word\t{0.0 if mood == 'angry' else 0.5}\t0.9\t0.5\n" for mood in MOODS.values())
-DIMENSIONS = 64
 FILLER = ["and", "then", "I", "told", "them", "in", "the", "end", "what", "it", "had", "been", "for", "me", "really"]
 
 
@@ -67,32 +56,3 @@ def train(talks: Path, out: Path, *settings: str) -> int:
     """Runs `mmerg train` on talks of Ekman's six."""
     line = ["dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", f"out={out}", *settings]
     return run_main("mmerg.train", *line)
-
-
-class Hashed:
-    """An embedder that adds a vector per word. salt: makes it another embedder, below 0 a broken one. kill_at: the call
-    in which it kills its own process."""
-
-    def __init__(self, salt: int = 0, kill_at: int | None = None, **_: object) -> None:
-        self._salt, self._left = salt, kill_at
-
-    def identity(self) -> str:
-        return json.dumps({"salt": self._salt})
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        if self._left is not None:
-            self._left -= 1
-            if not self._left:
-                os.kill(os.getpid(), signal.SIGKILL)
-        if self._salt < 0:
-            return np.zeros((len(texts), DIMENSIONS), np.float32)
-        vectors_of_texts = (map(_embed_word, [self._salt] * len(words), words) for words in map(split_words, texts))
-        return scale_to_unit([np.sum(list(vectors), axis=0) for vectors in vectors_of_texts])
-
-
-@cache
-def _embed_word(salt: int, word: str) -> Vectors:
-    return np.random.default_rng([salt, crc32(word.encode())]).normal(size=DIMENSIONS).astype(np.float32)
-
-
-HASHED = ("features=minilm", "features.embedder._target_=tests.sem.talks.Hashed")

@@ -105,7 +105,7 @@ def test_a_corpus_without_splits_is_refused(tmp_path: Path, capsys: pytest.Captu
     [
         ({"labels": ["a", "b"]}, "do not have the sizes of labels and words"),
         ({"bias": [float("nan")] * 6}, "bias.0: Input should be a finite number"),
-        ({"version": 6}, "version: Input should be 7"),
+        ({"version": 7}, "version: Input should be 8"),
         ({"code": "os.system"}, "code: Extra inputs are not permitted"),
     ],
 )

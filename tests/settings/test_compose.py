@@ -24,7 +24,7 @@ from tests.processes import in_process
 
 CONF = conf_folder()
 # of sweeps, beside a system, of other commands, of pages alone
-OF_OTHERS = ("ablation", "experiment", "audit", "judge", "features", "embedder", "on", "hydra", "rating")
+OF_OTHERS = ("ablation", "experiment", "audit", "judge", "on", "hydra", "rating")
 OPTIONS = sorted((f.parent.name, f.stem) for f in CONF.glob("*/*.yaml") if f.parent.name not in OF_OTHERS)
 
 
