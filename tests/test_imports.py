@@ -130,12 +130,12 @@ def test_folders_import_one_way() -> None:
     assert not [name for module in SETTINGS for name in IMPORTS[module] if name not in SETTINGS]
 
 
-def test_only_the_doctor_and_the_backbone_plan_import_adapters() -> None:
+def test_only_the_doctor_the_backbone_plan_and_the_embedder_import_adapters() -> None:
     """All other modules use the protocol. Adapters do not import each other."""
     for family in ("ollama", "embedded"):
         adapters = {m for m in MODULES if m.startswith(f"mmerg.backends.{family}")}
         users = {module for module, names in IMPORTS.items() if names & adapters} - adapters
-        assert users <= {"mmerg.doctor", "mmerg.experiment.backbone"}
+        assert users <= {"mmerg.doctor", "mmerg.experiment.backbone", "mmerg.memory.ollama"}
 
 
 def test_only_the_commands_serve_and_rate_import_the_server() -> None:

@@ -5,31 +5,22 @@ calls, a `Pool` retries failed calls, moves them to another host, and waits for 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Protocol
 
+from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Completion, Engine, Finish, Message, Request, Sampling
-from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Vectors, scale_to_unit
-
-
-class Server(Protocol):
-    """An Ollama server. `identify` returns its version and the digest of the model. Both methods raise CallError."""
-
-    def identify(self, model: str) -> tuple[str, str]: ...
-    def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
-    def close(self) -> None: ...
 
 
 class _EmbeddingBackend:
     """The model on one host as a Backend for `Pool`. Its completion of a text is the vector as JSON."""
 
-    def __init__(self, server: Server, model: str) -> None:
-        self._server, self._model = server, model
-        self.close = server.close
+    def __init__(self, host: str, model: str) -> None:
+        self._server, self._model = OllamaHost(host, setting="memory.embedder.hosts"), model
+        self.close = self._server.close
 
     def describe(self) -> Engine:
         version, digest = self._server.identify(self._model)
@@ -41,15 +32,10 @@ class _EmbeddingBackend:
 
 
 class Ollama:
-    """An embedder on Ollama. Raises ConfigError if `hosts` is empty. connect: connects to a host by its address. wait:
-    seconds between two attempts."""
+    """An embedder on Ollama hosts, which are given by their addresses."""
 
-    def __init__(self, model: str, hosts: Sequence[str], connect: Callable[[str], Server], wait: float = 1.0) -> None:
-        if not hosts:
-            hint = "memory.embedder.hosts=[http://127.0.0.1:11434]"
-            raise ConfigError("memory.embedder.hosts is empty", where="configuration", hint=hint)
-        pooled = [Host(_EmbeddingBackend(connect(host), model), 1, host) for host in hosts]
-        self._pool = Pool(pooled, patience=600.0, wait=wait, attempts=3)
+    def __init__(self, model: str, hosts: Sequence[str]) -> None:
+        self._pool = Pool([Host(_EmbeddingBackend(host, model), 1, host) for host in hosts], attempts=3)
 
     def identity(self) -> str:
         """Implements `Embedder`. Raises ConfigError if hosts have different models, CallError if no host responds."""
