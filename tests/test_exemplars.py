@@ -27,7 +27,7 @@ from mmerg.show import main as show
 from mmerg.sources.exemplars import Exemplars
 from tests.configs import compose_config, dump_settings, parse_settings
 from tests.engine.parts import SCENE
-from tests.memory.parts import Letters, RecordedProgress, dialogue, wanted
+from tests.memory.parts import Letters, dialogue, ignore_progress, wanted
 from tests.memory.parts import corpus as corpus_with
 from tests.ollama_server import EMBEDDING_MODEL
 from tests.run_folders import read_all_events
@@ -241,7 +241,7 @@ DIALOGUES = corpus_with(
 
 def open_exemplars(folder: Path, key: Key, settings: MemorySettings) -> Exemplars:
     source = Exemplars(settings.model_copy(update={"key": key}), Letters(), SITUATIONS, DIALOGUES, folder)
-    source.open(RecordedProgress())
+    source.open(ignore_progress)
     return source
 
 
@@ -280,7 +280,7 @@ def test_guards_use_all_turns_even_if_prompts_show_fewer(tmp_path: Path) -> None
     source = corpus_with(copy, short)
     search = wanted(top_k=5, exclude_similarity=0.9999, key=Key(turns=3))
     exemplars = Exemplars(search, Letters(), source, evaluated, tmp_path)
-    exemplars.open(RecordedProgress())
+    exemplars.open(ignore_progress)
     for history in (1, None):
         settings = parse_settings("dataset=demo", f"protocol.history={history or 'null'}")
         [sample] = select(evaluated, settings.protocol).samples

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Steps
 
-from mmerg.console.terminal import escape, plural
+from mmerg.console.terminal import plural
 from mmerg.runs import events
 from mmerg.runs.result import SampleLine
 
@@ -109,19 +109,4 @@ class Bar(Steps):
         self.update(self._task, completed=done, total=total)
         if not self.console.is_terminal and done < total and time.monotonic() - self._last_line >= self._interval:
             self._last_line = time.monotonic()
-            self.console.print(f"{self._what}: {done} of {total}")
-
-
-class Building(Bar):
-    """A bar while a memory is built, and a line at its end; implements `mmerg.memory.store.BuildProgress`."""
-
-    def __init__(self, out: Console) -> None:
-        super().__init__(out, "memory: texts embedded")
-
-    def note(self, text: str) -> None:
-        self.console.print(escape(text))
-
-    def report(self, done: int, total: int) -> None:
-        super().report(done, total)
-        if done == total:
             self.console.print(f"{self._what}: {done} of {total}")

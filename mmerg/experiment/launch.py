@@ -8,7 +8,6 @@ from contextlib import ExitStack, closing
 from rich.console import Console
 
 from mmerg.backends.protocol import Backend
-from mmerg.console.progress import Building
 from mmerg.console.run_tables import describe_memory
 from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Sample
@@ -69,7 +68,7 @@ def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
         announce(out, plan, retried, engine)
         for host, why in pool.list_down().items():
             out.print(escape(f"host {host} is skipped for now: {why}"))
-        _open_memories(plan, out)
+        plan.system.open_memories(out)
         manifest = plan.manifest(clips, engine)
         for memory in manifest.memories.values():
             out.print(escape(describe_memory(memory)))
@@ -114,13 +113,6 @@ def _print_finished(plan: Plan, out: Console, manifest: Manifest, results: Resul
         out.print(f"{plural(len(finished), 'sample')} {'is' if len(finished) == 1 else 'are'} already finished")
         print_results(out, plan.backbone, finished, brief)
     return RunOutcome.from_results(plan.path, finished, kept=len(finished), made=0)
-
-
-def _open_memories(plan: Plan, out: Console) -> None:
-    if memories := plan.system.memories.values():
-        with Building(out) as watch:
-            for memory in memories:
-                memory.open(watch)
 
 
 def _warn_of_changed(out: Console, clips: Snapshot) -> None:

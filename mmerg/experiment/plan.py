@@ -21,7 +21,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from rich.console import Console
+
 from mmerg.backends.protocol import Engine, Sampling
+from mmerg.console.progress import Bar
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Selection, choose_samples, describe, select
 from mmerg.engine.keyframes import shuffle_clips
@@ -111,6 +114,12 @@ class SystemPlan:
     @property
     def memories(self) -> dict[str, Exemplars]:
         return {symbol: source for symbol, source in self.sources.items() if isinstance(source, Exemplars)}
+
+    def open_memories(self, out: Console) -> None:
+        """Opens the memories, and builds those that do not exist."""
+        for memory in self.memories.values():
+            with Bar(out, "memory: texts embedded") as bar:
+                memory.open(bar.report)
 
     def digests(self, settings: Plain, corpus: Corpus) -> Digests:
         """Returns the parts of a run's identity that are known before the first call."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from mmerg.backends.protocol import Engine
-from mmerg.console.progress import Building
 from mmerg.console.terminal import console
 from mmerg.corpora.dialogue import Clip, Corpus, Sample, Turn
 from mmerg.corpora.talk import Talk, build_sample
@@ -45,9 +44,7 @@ class TalkPlan:
         greeting = build_sample("greeting", [Turn("You", "Hello.")], "", corpus.labels)
         for source in system.sources.values():
             getattr(source, "describe_missing", lambda _: "")([greeting])  # refuses an SEM with other labels
-        for memory in system.memories.values():
-            with Building(console()) as watch:
-                memory.open(watch)
+        system.open_memories(console())
         return cls(corpus, system, BackbonePlan.from_settings(settings), settings.seed)
 
     def sample(self, talk: str, turns: Sequence[Turn], speaker: str) -> Sample:

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.errors import RunError, make_write_error
+from mmerg.errors import RunError
 from mmerg.memory.entries import build_entries, build_key
 from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.settings.sources import KeySettings
-from mmerg.storage.files import make_private_folder, write_atomically
+from mmerg.storage.files import make_private_folder, wrap_os_errors, write_atomically
 
 if TYPE_CHECKING:
     from faiss import IndexFlatIP
@@ -32,30 +31,17 @@ FORMAT = 2  # increase it if the same entries get other vectors
 _HEAD = hashlib.sha256().digest_size
 
 
-class BuildProgress(Protocol):
-    """A display of a build's progress."""
-
-    def note(self, text: str) -> None:
-        """Shows a line of text."""
-
-    def report(self, done: int, total: int) -> None:
-        """Shows how many of the distinct texts are embedded."""
-
-
 def open_memory(
-    folder: Path, corpus: Corpus, key: KeySettings, embedder: Embedder, progress: BuildProgress
+    folder: Path, corpus: Corpus, key: KeySettings, embedder: Embedder, progress: Callable[[int, int], None]
 ) -> tuple[Memory, Mapping[str, int]]:
-    """Opens the memory of `corpus`, or builds it in `folder` if it does not exist. Also returns the number of skipped
-    turns, by reason. Raises RunError if the memory cannot be read or written."""
+    """Opens the memory of `corpus`, or builds it in `folder` if it is missing or damaged. Also returns the number of
+    skipped turns, by reason. progress: see `embed_all`. Raises RunError if the memory cannot be read or written."""
     entries, skipped = build_entries(corpus, key)
     lines = "".join(json.dumps(asdict(entry), sort_keys=True) + "\n" for entry in entries)
     identity = {
         "format": FORMAT,
         "corpus": {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint},
-        "entries": {
-            "count": len(entries),
-            "sha256": hashlib.sha256(lines.encode()).hexdigest(),
-        },
+        "entries": {"count": len(entries), "sha256": hashlib.sha256(lines.encode()).hexdigest()},
         "key": key.plain(),
         "embedder": embedder.identity(),
     }
@@ -64,22 +50,13 @@ def open_memory(
     vectors = _read(path, len(entries))
     if vectors is None:
         texts = [build_key(key, entry.history, entry.situation) for entry in entries]
-        lock = FileLock(path.with_suffix(".lock"))
-        try:
+        with wrap_os_errors(folder):
             make_private_folder(folder)
-            try:
-                held = lock.acquire(timeout=0)
-            except Timeout:
-                progress.note("another process is building this memory; waiting for it")
-                held = lock.acquire()
-        except OSError as error:
-            raise make_write_error(error, error.filename or path) from error
+            held = FileLock(path.with_suffix(".lock")).acquire()
         with held:
             vectors = _read(path, len(entries))  # another process may have built it
             if vectors is None:
-                if os.path.lexists(path):
-                    progress.note(f"the memory in {path} is damaged; rebuilding it")
-                vectors = embed_all(embedder, texts, [entry.id for entry in entries], progress.report)
+                vectors = embed_all(embedder, texts, [entry.id for entry in entries], progress)
                 data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
                 write_atomically(path, [hashlib.sha256(data).digest(), data])
     return Memory(digest, entries, key, embedder, build_index(vectors)), skipped

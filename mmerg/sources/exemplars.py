@@ -15,7 +15,7 @@ from mmerg.errors import ConfigError
 from mmerg.memory.entries import as_pairs, build_key, build_origin, join_history
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Hit, Memory
-from mmerg.memory.store import BuildProgress, open_memory
+from mmerg.memory.store import open_memory
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
 from mmerg.settings.problems import read_settings
@@ -52,12 +52,12 @@ class Exemplars:
         """The digest of the corpus; the open memory has its own."""
         return self.source.fingerprint
 
-    def open(self, watch: BuildProgress) -> None:
-        """Opens the memory, and builds it first if it does not exist."""
+    def open(self, progress: Callable[[int, int], None]) -> None:
+        """Opens the memory, and builds it first if it does not exist. progress: see `embed_all`."""
         key = self.settings.key, id(self.embedder)
         if key not in self._opened:
             folder = self._cache / "memory"
-            self._opened[key] = open_memory(folder, self.source, self.settings.key, self.embedder, watch)
+            self._opened[key] = open_memory(folder, self.source, self.settings.key, self.embedder, progress)
         self.memory, self._skipped = self._opened[key]
 
     def describe_missing(self, samples: Sequence[Sample]) -> str:

@@ -13,7 +13,7 @@ from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
 from mmerg.sources.exemplars import Exemplars
 from tests.configs import build_protocol
-from tests.memory.parts import Letters, RecordedProgress, wanted
+from tests.memory.parts import Letters, ignore_progress, wanted
 
 ROOT = Path(__file__).parents[2]
 MELD = ROOT.parent / "shared" / "data" / "meld"
@@ -45,7 +45,7 @@ def count_hits(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, An
 def test_the_entries_and_exclusions_of_meld(tmp_path: Path) -> None:
     test, dev = (Meld(MELD, split, clips=False).load() for split in ("test", "dev"))
     exemplars = Exemplars(wanted(), Letters(), dev, test, tmp_path)
-    exemplars.open(RecordedProgress())
+    exemplars.open(ignore_progress)
     measured = {name: exemplars.section()[name] for name in ("entries", "skipped")}
     measured["top_5"] = count_hits(exemplars, test, top_k=5)
     if os.environ.get("MMERG_WRITE_GOLDEN"):

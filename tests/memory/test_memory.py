@@ -10,7 +10,7 @@ from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory, Retrieved
 from mmerg.memory.store import open_memory
 from mmerg.settings.sources import KeySettings as Key
-from tests.memory.parts import Broken, Letters, RecordedProgress, corpus, dialogue, wanted
+from tests.memory.parts import Broken, Letters, corpus, dialogue, ignore_progress, wanted
 
 SOURCE = corpus(
     dialogue("a", "X: aaaa", "Y [joy]: first"),
@@ -24,7 +24,7 @@ ALL = {"exclude_similarity": None}
 
 
 def build_memory(folder: Path, embedder: Letters | None = None) -> Memory:
-    return open_memory(folder, SOURCE, Key(), embedder or Letters(), RecordedProgress())[0]
+    return open_memory(folder, SOURCE, Key(), embedder or Letters(), ignore_progress)[0]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_require_or_any_gives_the_results_of_brute_force(
 @pytest.mark.parametrize(("least", "words"), [(2, [2, 3]), (4, [])])
 def test_a_reply_of_too_few_words_is_not_an_exemplar(least: int, words: list[int], tmp_path: Path) -> None:
     source = corpus(*(dialogue(f"of {count}", "X: aaaa", f"Y: {'yes ' * count}") for count in (1, 2, 3)))
-    memory, _ = open_memory(tmp_path, source, Key(), Letters(), RecordedProgress())
+    memory, _ = open_memory(tmp_path, source, Key(), Letters(), ignore_progress)
     retrieved = memory.nearest(QUERY, wanted(top_k=5, min_words=least, **ALL))
     assert [len(hit.entry.reply.split()) for hit in retrieved.hits] == words
 
@@ -85,7 +85,7 @@ def test_near_duplicates_are_found_by_histories_with_any_key(tmp_path: Path) -> 
         dialogue("b", "X: bbbb", "Y [joy]: second", situation="cat"),
     )
     key = Key(text="situation_or_history")
-    memory, _ = open_memory(tmp_path, source, key, Letters(), RecordedProgress())
+    memory, _ = open_memory(tmp_path, source, key, Letters(), ignore_progress)
     retrieved = memory.nearest(replace(QUERY, text="cat"), wanted(top_k=2))
     assert [(hit.entry.reply, hit.similarity) for hit in retrieved.hits] == [("second", 1.0)]
     assert [(hit.entry.reply, hit.guard) for hit in retrieved.excluded] == [("first", "near duplicate")]

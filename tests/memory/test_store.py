@@ -1,6 +1,7 @@
 """Memories on disk are built once, written as a whole, and separate for each corpus, key and model."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,14 +14,14 @@ from mmerg.memory.memory import Memory
 from mmerg.memory.store import open_memory
 from mmerg.memory.vectors import Vectors
 from mmerg.settings.sources import KeySettings as Key
-from tests.memory.parts import Broken, Letters, RecordedProgress, corpus, dialogue, wanted
+from tests.memory.parts import Broken, Letters, corpus, dialogue, ignore_progress, wanted
 
 SOURCE = corpus(dialogue("a", "X: abc", "Y: bcd", "X: cde"), dialogue("b", "X: abc", "Y: xyz"))
 QUERY = Query(Origin("q"), "abc bcd", "abc bcd")
 
 
-def open_source(folder: Path, embedder: Letters, progress: RecordedProgress | None = None) -> Memory:
-    return open_memory(folder, SOURCE, Key(), embedder, progress or RecordedProgress())[0]
+def open_source(folder: Path, embedder: Letters) -> Memory:
+    return open_memory(folder, SOURCE, Key(), embedder, ignore_progress)[0]
 
 
 def list_memories(folder: Path) -> list[Path]:
@@ -56,7 +57,7 @@ def test_another_embedder_key_or_corpus_gives_another_memory(change: str, tmp_pa
             key = Key(turns=1)
         case "words":
             source = corpus(dialogue("a", "X: abc", "Y: bcd", "X: cdf"), SOURCE.dialogues[1])
-    after, _ = open_memory(tmp_path, source, key, embedder, RecordedProgress())
+    after, _ = open_memory(tmp_path, source, key, embedder, ignore_progress)
     assert after.digest != before.digest
     assert len(list_memories(tmp_path)) == 2
     assert embedder.embedded
@@ -86,9 +87,8 @@ def test_a_damaged_memory_is_rebuilt(damage: str, tmp_path: Path) -> None:
     [path] = list_memories(tmp_path)
     before = path.read_bytes()
     DAMAGES[damage](path)
-    progress, embedder = RecordedProgress(), Letters()
-    rebuilt = open_source(tmp_path, embedder, progress)
-    assert progress.notes == [f"the memory in {path} is damaged; rebuilding it"]
+    embedder = Letters()
+    rebuilt = open_source(tmp_path, embedder)
     assert embedder.embedded
     assert (path.read_bytes(), path.is_symlink()) == (before, False)
     assert rebuilt.nearest(QUERY, wanted(top_k=3)) == before_damage
@@ -98,43 +98,31 @@ def test_a_failed_build_leaves_no_memory(tmp_path: Path) -> None:
     bad = corpus(dialogue("a", "X: fine", "Y: bcd"), dialogue("b", "X: nan", "Y: xyz"))
     for _ in range(2):
         with pytest.raises(ConfigError, match="no unit vector for b/2"):
-            open_memory(tmp_path, bad, Key(), Broken(), RecordedProgress())
+            open_memory(tmp_path, bad, Key(), Broken(), ignore_progress)
     assert list_memories(tmp_path) == []
 
 
-@pytest.mark.parametrize("wrong", ["lock", "file"])
-def test_an_unwritable_folder_is_refused_before_anything_is_embedded(wrong: str, tmp_path: Path) -> None:
-    cache = place = tmp_path / "cache"
-    if wrong == "lock":
-        place = cache / f"{open_source(tmp_path / 'whole', Letters()).digest[:16]}.lock"
-        place.mkdir(parents=True)
-    else:
-        cache.write_text("", encoding="utf-8")
-    embedder = Letters()
+def test_an_unwritable_folder_is_refused_before_anything_is_embedded(tmp_path: Path) -> None:
+    cache, embedder = tmp_path / "cache", Letters()
+    cache.write_text("", encoding="utf-8")
     with pytest.raises(RunError, match="cannot write") as caught:
         open_source(cache, embedder)
-    assert (caught.value.where, embedder.embedded) == (str(place), [])
+    assert (caught.value.where, embedder.embedded) == (str(cache), [])
 
 
 def test_two_processes_build_a_memory_once(tmp_path: Path) -> None:
-    started, done = threading.Event(), threading.Event()
+    started = threading.Event()
 
-    class Waiting(Letters):
+    class Slow(Letters):
         def embed(self, texts: Sequence[str]) -> Vectors:
             started.set()
-            assert done.wait(60)
+            time.sleep(0.2)
             return super().embed(texts)
 
-    class Releasing(RecordedProgress):
-        def note(self, text: str) -> None:
-            super().note(text)
-            done.set()
-
-    first = threading.Thread(target=open_source, args=(tmp_path, Waiting()))
+    first = threading.Thread(target=open_source, args=(tmp_path, Slow()))
     first.start()
     assert started.wait(60)
-    progress, embedder = Releasing(), Letters()
-    open_source(tmp_path, embedder, progress)
+    embedder = Letters()
+    open_source(tmp_path, embedder)
     first.join()
-    assert progress.notes == ["another process is building this memory; waiting for it"]
     assert (embedder.embedded, len(list_memories(tmp_path))) == ([], 1)

@@ -17,7 +17,7 @@ from mmerg.runs.folder import read_results
 from mmerg.sources.exemplars import Exemplars
 from tests.configs import parse_settings
 from tests.corpora.empathetic_builder import Builder, Line
-from tests.memory.parts import RecordedProgress
+from tests.memory.parts import ignore_progress
 from tests.run_folders import read_all_events
 from tests.systems.played import Played, smallest_completion
 
@@ -104,7 +104,7 @@ def test_sources_with_equal_settings_share_a_memory(run: Path, setting: tuple[st
     task = plan_run(parse_settings(*base, f"cache_dir={run.parents[1]}/cache"))
     prepared = [source for source in task.system.sources.values() if isinstance(source, Exemplars)]
     for source in prepared:
-        source.open(RecordedProgress())
+        source.open(ignore_progress)
     one, other = (source.memory for source in prepared)
     assert (one is other, one.embedder is other.embedder) == (shared, True)
 
