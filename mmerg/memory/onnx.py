@@ -3,14 +3,12 @@
 Each text goes through the model alone, as in a padded batch int8 activations would change its vector.
 """
 
-import importlib
 import json
 import os
 import platform
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mmerg.errors import ConfigError
-from mmerg.memory.vectors import WHERE, Vectors, scale_to_unit
+from mmerg.memory.vectors import Vectors, scale_to_unit
 from mmerg.storage.files import compute_sha256, locate
 
 UNKNOWN_TOKENS = ("[UNK]", "<unk>")
@@ -42,27 +40,22 @@ class Onnx:
     def __init__(self, model: str, tokenizer: str, folder: str | None = None, max_length: int = 256) -> None:
         self._files = model, tokenizer
         self._folder, self._max_length = folder, max_length
-        self._lock = threading.Lock()
 
     def identity(self) -> str:
         """Implements `Embedder`. Includes the kind of processor, which changes the last digits of vectors."""
-        return self._model().identity
+        return self._model.identity
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            return scale_to_unit(list(threads.map(self._model().embed, texts)))
+            return scale_to_unit(list(threads.map(self._model.embed, texts)))
 
     def measure_unknown(self, texts: Sequence[str]) -> float:
         """Measures the share (0 to 1) of word tokens that are unknown or single letters. It is high for a language on
         which the model was not trained."""
-        return self._model().measure_unknown(texts)
-
-    def _model(self) -> "_Model":
-        with self._lock:
-            return self._loaded_model
+        return self._model.measure_unknown(texts)
 
     @cached_property
-    def _loaded_model(self) -> "_Model":
+    def _model(self) -> "_Model":
         if self._folder:
             folder = Path(self._folder).expanduser()
             models = list(filter(Path.is_file, (folder / "model.onnx", folder / "onnx" / "model.onnx")))
@@ -74,51 +67,35 @@ class Onnx:
         else:
             model, tokenizer = (locate(reference, PACKAGE_HINT) for reference in self._files)
         _require_mean_pooling(model)
-        changed = [file.stat().st_mtime_ns for file in (model, tokenizer, *_find_weights(model))]
-        return _load(model, tokenizer, self._max_length, *changed)
-
-
-def _find_weights(model: Path) -> list[Path]:
-    """Finds the files with weights beside the file of the model, such as model.onnx_data."""
-    return sorted(model.parent.glob(f"{model.stem}*data"))
-
-
-@lru_cache(maxsize=2)
-def _load(model: Path, tokenizer: Path, max_length: int, *changed: int) -> "_Model":  # noqa: ARG001
-    """Loads a model, which the runs of a sweep share. changed: when the files were last changed."""
-    return _Model(model, tokenizer, max_length)
+        return _Model(model, tokenizer, self._max_length)
 
 
 class _Model:
     """A loaded model with its tokenizer. identity: all that its vectors depend on, as JSON."""
 
     def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:
-        try:
-            onnxruntime, tokenizers = map(importlib.import_module, ("onnxruntime", "tokenizers"))
-        except ImportError as error:
-            hint = f"pip install {error.name}, or memory=none"
-            raise ConfigError(f"{error.name} cannot be loaded: {error}", where=WHERE, hint=hint) from error
+        import onnxruntime
+        import tokenizers
+
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run in parallel instead
         options.log_severity_level = 4
         file, kind = model, "ONNX model"
         try:
-            session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
             file, kind = tokenizer, "tokenizer"
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         except Exception as error:  # neither package has an exception class
-            raise ConfigError(
-                f"this is not a valid {kind}: {str(error)[:200]}", where=str(file), hint=FOLDER_HINT
-            ) from error
+            what = f"this is not a valid {kind}: {str(error)[:200]}"
+            raise ConfigError(what, where=str(file), hint=FOLDER_HINT) from error
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length, direction="left")
-        self._inputs = tuple(tensor.name for tensor in session.get_inputs())
-        self._output = next((tensor.name for tensor in session.get_outputs() if len(tensor.shape) == 3), None)
+        self._inputs = tuple(tensor.name for tensor in self._session.get_inputs())
+        self._output = next((tensor.name for tensor in self._session.get_outputs() if len(tensor.shape) == 3), None)
         if self._output is None or "input_ids" not in self._inputs or not set(self._inputs) <= set(INPUTS):
             inputs = ", ".join(self._inputs)
             what = f"this model has no output per token, or needs inputs other than tokens (inputs: {inputs})"
             raise ConfigError(what, where=str(model), hint=FOLDER_HINT)
-        self._session = session
         identity = {
             "kind": "onnx",
             "model": compute_sha256(model),
@@ -128,10 +105,10 @@ class _Model:
             "truncation": "left",
             "onnxruntime": version("onnxruntime"),
             "tokenizers": version("tokenizers"),
-            "provider": ", ".join(session.get_providers()),
+            "provider": "CPUExecutionProvider",
             "machine": platform.machine(),
         }
-        if weights := _find_weights(model):
+        if weights := sorted(model.parent.glob(f"{model.stem}*data")):  # beside the model, such as model.onnx_data
             identity["weights"] = list(map(compute_sha256, weights))
         self.identity = json.dumps(identity, sort_keys=True)
 
@@ -153,13 +130,8 @@ def _require_mean_pooling(model: Path) -> None:
     """Raises ConfigError if the model's config sets another pooling than the mean."""
     files = (folder / "1_Pooling" / "config.json" for folder in model.parents[:2])
     if file := next(filter(Path.is_file, files), None):
-        try:
-            config = json.loads(file.read_text(encoding="utf-8-sig"))
-            modes = [name for name, on in config.items() if name.startswith("pooling_mode_") and on is True]
-        except (OSError, ValueError, AttributeError) as error:
-            raise ConfigError(
-                f"the pooling config cannot be read: {error}", where=str(file), hint=FOLDER_HINT
-            ) from error
+        config = json.loads(file.read_text(encoding="utf-8-sig"))
+        modes = [name for name, on in config.items() if name.startswith("pooling_mode_") and on is True]
         if modes != ["pooling_mode_mean_tokens"]:
             what = f"the model pools by {', '.join(modes) or 'nothing'}, not by the mean of its tokens"
             raise ConfigError(what, where=str(file), hint="use a model with mean pooling, or memory=ollama")
