@@ -2,7 +2,6 @@
 
     MmergError                  what happened, where, and what to do next
     ├── ConfigError             a setting is wrong
-    │   └── NoVectorError       an embedder has no vector for a text (memory/vectors.py)
     ├── CorpusError             a dataset, file or line is damaged or unexpected
     ├── ClipError               a clip gives no frames
     ├── RunError                a run folder cannot be used

@@ -14,7 +14,7 @@ import numpy as np
 
 from mmerg.memory.entries import Entry, join_history
 from mmerg.memory.guards import Query, find_guard
-from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, check_vectors
+from mmerg.memory.vectors import Embedder, Vectors, check_vectors
 from mmerg.settings.sources import KeySettings, MemorySettings
 from mmerg.storage.words import split_words
 
@@ -54,15 +54,13 @@ class Memory:
     def nearest(self, query: Query, settings: MemorySettings) -> Retrieved:
         """Finds the most similar entries that no guard excludes: at most `top_k`, with at least `min_similarity` and
         `min_words`. If `emotion` is require_or_any, they have the emotion of the query, or any if no such entry is
-        found (TRACE, arXiv 2509.21849). If the query has no text or no vector, the result is only a problem."""
+        found (TRACE, arXiv 2509.21849). If the query has no text, the result is only a problem. Raises SampleError if
+        the embedder has no vector for a text."""
         if not query.text:
             return Retrieved((), (), f"the sample has no {self.key.named} to search the memory with")
         emotion = query.emotion if settings.emotion == "require_or_any" else None
-        try:
-            retrieved = self._search(query, settings, emotion)
-            return retrieved if retrieved.hits or not emotion else self._search(query, settings)
-        except NoVectorError:
-            return Retrieved((), (), "the embedder returned no unit vector")
+        retrieved = self._search(query, settings, emotion)
+        return retrieved if retrieved.hits or not emotion else self._search(query, settings)
 
     def _search(self, query: Query, settings: MemorySettings, emotion: str | None = None) -> Retrieved:
         """Ranks all entries, as guards may exclude any number; ties in their order. emotion: of entries; None: any."""
@@ -102,5 +100,5 @@ class Memory:
         return lru_cache(maxsize=CACHE_SIZE)(self._embed)
 
     def _embed(self, text: str) -> Vectors:
-        vector: Vectors = check_vectors(self.embedder.embed([text]), [repr(text)], self.index.d)[0]
+        vector: Vectors = check_vectors(self.embedder.embed([text]), [repr(text)])[0]
         return vector

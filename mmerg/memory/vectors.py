@@ -6,15 +6,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mmerg.errors import ConfigError
+from mmerg.errors import Failure, SampleError
 
-WHERE, HINT = "memory.embedder", "use a model that returns a vector for every text"
 BATCH = 128  # texts between two reports of progress
 Vectors = npt.NDArray[np.float32]
-
-
-class NoVectorError(ConfigError):
-    """The embedder returned no vector for a text. A build then ends; in a run, the sample gets no exemplars."""
 
 
 class Embedder(Protocol):
@@ -35,18 +30,15 @@ def scale_to_unit(vectors: npt.ArrayLike) -> Vectors:
     return scaled
 
 
-def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None = None) -> Vectors:
-    """Returns `vectors` unchanged. names: of the texts, for errors. Raises NoVectorError if a vector is not of length
-    1, and ConfigError if the array has another shape than [names, dimensions]."""
-    if vectors.ndim != 2 or vectors.shape != (len(names), dimensions or vectors.shape[1]):
-        what = f"the embedder returned an array of shape {vectors.shape} for {len(names)} texts"
-        others = f", and other texts have {dimensions} dimensions" if dimensions else ""
-        raise ConfigError(what + others, where=WHERE, hint=HINT)
+def check_vectors(vectors: Vectors, names: Sequence[str]) -> Vectors:
+    """Returns `vectors` [names, dimensions] unchanged. names: of the texts, for errors. Raises SampleError if a vector
+    is not of length 1, so that a build ends, and a sample of a run fails."""
     with np.errstate(invalid="ignore", over="ignore"):
         is_unit = np.abs(np.linalg.norm(vectors, axis=1) - 1) < 1e-3
-    if not is_unit.all():
-        name = names[int(np.argmin(is_unit))]
-        raise NoVectorError(f"the embedder returned no unit vector for {name}", where=WHERE, hint=HINT)
+    for name, unit in zip(names, is_unit, strict=True):
+        if not unit:
+            what, hint = f"the embedder returned no unit vector for {name}", "use a model that embeds every text"
+            raise SampleError(Failure.CODE_ERROR, what, where="memory.embedder", hint=hint)
     return vectors
 
 
@@ -60,8 +52,7 @@ def embed_all(
     parts: list[Vectors] = []
     for start in range(0, len(distinct), BATCH):
         batch = distinct[start : start + BATCH]
-        dimensions = parts[0].shape[1] if parts else None
-        parts.append(check_vectors(embedder.embed(batch), [first_names[text] for text in batch], dimensions))
+        parts.append(check_vectors(embedder.embed(batch), [first_names[text] for text in batch]))
         progress(start + len(batch), len(distinct))
     rows = {text: row for row, text in enumerate(distinct)}
     vectors: Vectors = np.concatenate(parts)[[rows[text] for text in texts]]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.errors import SampleError
 from mmerg.memory.entries import Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory, Retrieved
@@ -91,11 +92,11 @@ def test_near_duplicates_are_found_by_histories_with_any_key(tmp_path: Path) -> 
     assert [(hit.entry.reply, hit.guard) for hit in retrieved.excluded] == [("first", "near duplicate")]
 
 
-def test_a_query_without_a_vector_finds_nothing_and_says_why(tmp_path: Path) -> None:
+def test_a_query_without_a_vector_fails_its_sample(tmp_path: Path) -> None:
     memory = build_memory(tmp_path, embedder=Broken())
-    problem = "the embedder returned no unit vector"
-    assert memory.nearest(replace(QUERY, text="nan"), wanted(top_k=1)) == Retrieved((), (), problem)
-    assert memory.nearest(QUERY, wanted(top_k=1)).problem == ""
+    with pytest.raises(SampleError, match="no unit vector for 'nan'"):
+        memory.nearest(replace(QUERY, text="nan"), wanted(top_k=1))
+    assert memory.nearest(QUERY, wanted(top_k=1)).hits
 
 
 def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.errors import ConfigError, RunError
+from mmerg.errors import RunError, SampleError
 from mmerg.memory.entries import Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
@@ -97,7 +97,7 @@ def test_a_damaged_memory_is_rebuilt(damage: str, tmp_path: Path) -> None:
 def test_a_failed_build_leaves_no_memory(tmp_path: Path) -> None:
     bad = corpus(dialogue("a", "X: fine", "Y: bcd"), dialogue("b", "X: nan", "Y: xyz"))
     for _ in range(2):
-        with pytest.raises(ConfigError, match="no unit vector for b/2"):
+        with pytest.raises(SampleError, match="no unit vector for b/2"):
             open_memory(tmp_path, bad, Key(), Broken(), ignore_progress)
     assert list_memories(tmp_path) == []
 

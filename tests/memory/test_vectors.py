@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.errors import ConfigError
+from mmerg.errors import SampleError
 from mmerg.memory.entries import Entry, Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
@@ -56,5 +56,5 @@ def test_equal_scores_are_in_the_order_of_entries(kinds: list[int]) -> None:
 
 @pytest.mark.parametrize("bad", [[np.nan, 1.0], [0.0, 0.0], [np.inf, 0.0]])
 def test_the_error_names_a_text_without_a_vector(bad: list[float]) -> None:
-    with pytest.raises(ConfigError, match="no unit vector for second"):
+    with pytest.raises(SampleError, match="no unit vector for second"):
         check_vectors(scale_to_unit([[1.0, 2.0], bad]), ["first", "second"])
