@@ -22,7 +22,6 @@ class Split:
     golds: tuple[str, ...]  # their labels
     dialogues: tuple[str, ...]  # the names of their conversations
     ngrams: tuple[str, ...]  # by conversation, the joined `digest_ngrams` of its samples with their replies
-    unlabelled: tuple[tuple[str, ...], ...]  # all histories that contain words, also of targets without a label
     skipped: int  # targets without a label or words
 
     def __str__(self) -> str:
@@ -40,20 +39,17 @@ class Split:
 def build_split(corpus: Corpus, protocol: ProtocolSettings) -> Split:
     """Selects the samples of a split of a corpus."""
     targets = select(corpus, protocol).samples
-    with_words = [(tuple(turn.text for turn in target.scene.history), target) for target in targets]
-    with_words = [(history, target) for history, target in with_words if split_history(history)]
-    samples = [
-        (history, target.target.emotion, target.conversation, target.target.text)
-        for history, target in with_words
-        if target.target and target.target.emotion
-    ]
+    samples = []
+    for target in targets:
+        history = tuple(turn.text for turn in target.scene.history)
+        if target.target and target.target.emotion and split_history(history):
+            samples.append((history, target.target.emotion, target.conversation, target.target.text))
     histories, golds, dialogues, replies = zip(*samples, strict=True) if samples else ((), (), (), ())
     ngrams: dict[str, dict[str, None]] = {}  # ordered sets, by conversation
     for history, name, reply in zip(histories, dialogues, replies, strict=True):
         ngrams.setdefault(name, {}).update(dict.fromkeys(digest_ngrams((*history, reply))))
     joined = tuple(map("".join, ngrams.values()))
-    unlabelled = tuple(history for history, _ in with_words)
-    return Split(corpus, histories, golds, dialogues, joined, unlabelled, skipped=len(targets) - len(samples))
+    return Split(corpus, histories, golds, dialogues, joined, skipped=len(targets) - len(samples))
 
 
 def build_data(corpus: Corpus, used: Sequence[object]) -> SplitData:

@@ -39,7 +39,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus]) -> int:
     words = build_vectorizer(min_df=2)
     model = fit_classifier(words.fit_transform(fitted_to.histories), fitted_to.golds, settings.C, settings.max_iter)
     out.print(f"{len(words.idf_)} words, {model.n_iter_[0]} iterations")
-    causes = fit_causes(words, model, over.unlabelled, build_data(over.corpus, over.unlabelled), settings.k1, lexicon)
+    causes = fit_causes(words, model, over.histories, build_data(over.corpus, over.histories), settings.k1, lexicon)
     weights, bias = extract_weights(model)
     sem = Sem(
         labels=model.classes_.tolist(),
