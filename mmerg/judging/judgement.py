@@ -37,7 +37,6 @@ class _JudgingRecord(Record):
     skipped: dict[str, int]  # excluded samples, by reason
     verdicts: int  # on the n samples, including unusable ones
     unusable: int
-    identity: dict[str, str]  # what affects the verdicts
 
     @property
     def rubric(self) -> str:
@@ -55,7 +54,6 @@ class Judgement(_JudgingRecord):
 
     run: str
     replies: str  # their digest
-    protocol: str
     self_judged: bool  # the judge is the model that wrote them
     scores: dict[str, Score]  # by aspect
 

@@ -1,6 +1,6 @@
 """The judging of finished runs; `mmerg/judge.py` is the command."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -147,8 +147,7 @@ class Judging:
             run_items(folder, items, remaining, self.judge.judge_item, pool, out)
             folder.seal([item.id for item in judging_set.items])
             verdicts = list(folder.results.select(item.id for item in judging_set.items).values())
-        names = {"judge": self.backbone.name, "judging": path.name, "identity": manifest.identity}
-        scores = self._score(judging_set, verdicts, names)
+        scores = self._score(judging_set, verdicts, path.name)
         write_record(path / JUDGEMENT, scores)
         for part in tabulate_match(scores) if isinstance(scores, Match) else tabulate_ratings(scores):
             out.print(part)
@@ -159,17 +158,16 @@ class Judging:
         print(f"judging: {printable(str(path))}")  # noqa: T201 - for programs to read: no wrapping
         return 1 if failed else 0
 
-    def _score(
-        self, judging_set: JudgingSet, samples: Sequence[Verdicts], names: Mapping[str, object]
-    ) -> Judgement | Match:
-        """Scores all items judged so far. names: the fields that identify the judging."""
+    def _score(self, judging_set: JudgingSet, samples: Sequence[Verdicts], judging: str) -> Judgement | Match:
+        """Scores all items judged so far. judging: the name of the folder."""
         judged = [sample for sample in samples if sample.status == "ok"]
         verdicts = [verdict for sample in judged for verdict in sample.verdicts]
         aspects, signature = self.aspects, self.signature
         first, self_judged = judging_set.runs[0], self.find_self_judged(judging_set)
         replies = tuple(digest_replies(run.results) for run in judging_set.runs)
         fields = {
-            **names,
+            "judge": self.backbone.name,
+            "judging": judging,
             "engine": self.engine.description,
             "corpus": f"{first.manifest.corpus.name} {first.manifest.corpus.split}",
             "drawn": len(judging_set.items),
@@ -184,7 +182,6 @@ class Judging:
         if len(judging_set.runs) == 1:
             fields |= {
                 "run": first.run,
-                "protocol": first.manifest.protocol.description,
                 "self_judged": bool(self_judged),
                 "replies": replies[0],
                 "scores": score_ratings(judged, aspects, signature),

@@ -34,11 +34,6 @@ def _prefers_first(verdicts: Sequence[Verdict]) -> list[bool]:
     return [verdict.choice == "first" for verdict in verdicts if verdict.choice != "tie"]
 
 
-def _flips(verdicts: Sequence[Verdict]) -> list[bool]:
-    """Returns for each pair whether its two orders prefer different runs."""
-    return [{a_first.preferred, b_first.preferred} == {A, B} for a_first, b_first in _pair_orders(verdicts)]
-
-
 def agree_orders(verdicts: Sequence[Verdict]) -> list[bool]:
     """Returns for each pair whether its two orders give the same verdict."""
     return [a_first.preferred == b_first.preferred for a_first, b_first in _pair_orders(verdicts)]
@@ -53,7 +48,6 @@ def _agree_repeats(verdicts: Sequence[Verdict]) -> list[bool]:
 # The consistency of the judge: from the usable verdicts on one sample and aspect to the cases of each metric.
 CONSISTENCY: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
     "first": _prefers_first,
-    "flips": _flips,
     "agree_orders": agree_orders,
     "agree_repeats": _agree_repeats,
 }

@@ -16,16 +16,11 @@ RULE = (
     "Anything else is a tie. A run without a reply loses the pair"
 )
 ENDS = {"win": "A wins", "tie": "tie", "lose": "B wins"}
-TRUST = {
-    "first": "prefers first",
-    "flips": "flips with order",
-    "agree_orders": "agrees across orders",
-    "agree_repeats": "agrees across repeats",
-}
+TRUST = {"first": "prefers first", "agree_orders": "agrees across orders", "agree_repeats": "agrees across repeats"}
 
 
 def tabulate_ratings(judgement: Judgement) -> Iterator[RenderableType]:
-    yield escape(f"{judgement.run}, {judgement.corpus}, protocol {judgement.protocol}")
+    yield escape(f"{judgement.run}, {judgement.corpus}")
     yield escape(_describe_counts(judgement))
     rows = {name: {"rating": score} for name, score in judgement.scores.items()}
     yield tabulate_scores("1 to 5, mean over samples [95 %]", rows, {"rating": "rating"})

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.protocol import Engine, Request
+from mmerg.backends.protocol import Request
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 from mmerg.judging.items import select_items
 from mmerg.judging.judge import build_judge_system
-from mmerg.judging.launch import same_model
 from mmerg.judging.metrics import score_ratings
 from mmerg.runs import events
 from mmerg.scoring.run_results import read_run
@@ -122,22 +121,3 @@ def test_the_seed_decides_which_items_are_drawn(tmp_path: Path) -> None:
     assert set(drawn.items) < set(chosen.items)
     assert select_items(run, count=9, seed=1) == chosen
     assert chosen.digest() != drawn.digest()
-
-
-def test_the_digest_covers_only_what_the_judge_sees(tmp_path: Path) -> None:
-    def digest(name: str, *results: object, **more: object) -> str:
-        return select_items(read_run(build_run(tmp_path / name, list(results), **more))).digest()  # type: ignore[arg-type]
-
-    first = digest("a", result("d0/4", "x"), result("d1/4", "y"))
-    assert digest("b", result("d1/4", "y", gold="joy"), result("d0/4", "x", gold_response="z"), model="m") == first
-    assert digest("c", result("d0/4", "x"), result("d1/4", "z")) != first
-
-
-@pytest.mark.parametrize(
-    ("other", "same"), [({"digest": "e"}, True), ({"model": "n"}, True), ({"model": "n", "digest": "e"}, False)]
-)
-def test_models_are_the_same_by_name_or_weights(other: dict[str, str], same: bool) -> None:
-    engine = Engine(backend="b", version="1", model="m", digest="d")
-    assert same_model(engine, engine.model_copy(update=other)) == same
-    m, n = (engine.model_copy(update={"model": name, "digest": ""}) for name in "mn")
-    assert not same_model(m, n)

@@ -34,7 +34,7 @@ def test_a_judge_that_always_prefers_the_first_reply_gives_only_ties() -> None:
     found = [ask_scripted(judge("pairwise", repeats=2), PAIR, always_first)[0]]
     scores = {name: score.value for name, score in score_preferences(found, ASPECTS, "").items()}
     assert (scores["win"], scores["tie"], scores["lose"]) == (0, 100, 0)
-    assert (scores["first"], scores["flips"], scores["agree_orders"], scores["agree_repeats"]) == (100, 100, 0, 100)
+    assert (scores["first"], scores["agree_orders"], scores["agree_repeats"]) == (100, 0, 100)
 
 
 def test_a_win_needs_both_orders() -> None:
@@ -42,7 +42,6 @@ def test_a_win_needs_both_orders() -> None:
     assert scores(sample(("second", "first")))["lose"] == 100
     for pair in (("first", "first"), ("second", "second"), ("first", "tie"), ("tie", "second"), ("tie", "tie")):
         assert scores(sample(pair))["tie"] == 100
-    assert scores(sample(("first", "tie")))["flips"] == 0  # different, but not contradictory
 
 
 def test_a_win_needs_more_than_half_of_the_repeats() -> None:
@@ -95,7 +94,7 @@ def test_a_run_without_a_reply_loses_without_a_verdict() -> None:
         *((60, 5), (20, 5), (20, 5), (40, 5))
     ]
     alone = score_preferences([won], ["empathy", "fluency"], "")
-    judge = ("first", "flips", "agree_orders", "agree_repeats")
+    judge = ("first", "agree_orders", "agree_repeats")
     assert [(scores[name].value, scores[name].n) for name in judge] == [
         (alone[name].value, alone[name].n) for name in judge
     ]
