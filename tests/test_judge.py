@@ -15,7 +15,7 @@ import pytest
 
 from mmerg.console.terminal import run_command
 from mmerg.errors import RunError
-from mmerg.judging.judgement import VERDICTS, Judgement, Match, read_judgements, read_match
+from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, read_judgements
 from mmerg.judging.launch import launch
 from mmerg.report import main as report
 from mmerg.runs.folder import read_records, read_results
@@ -23,6 +23,7 @@ from mmerg.runs.manifest import JudgingManifest, read_any_manifest, read_manifes
 from mmerg.runs.result import Verdicts
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
+from mmerg.storage.record import read_record
 from tests import tiny_text
 from tests.compared_runs import edit_run
 from tests.configs import compose_config
@@ -88,7 +89,7 @@ class Judged:
         return Judgement.model_validate_json(self.judgement())
 
     def match(self) -> Match:
-        return read_match(self.judging("pairwise"))
+        return read_record(self.judging("pairwise") / JUDGEMENT, Match)
 
 
 @pytest.fixture
@@ -189,7 +190,7 @@ def test_a_judgement_of_other_replies_or_another_version_is_refused(judged: Judg
     assert read_judgements(judged.a)[NAME].n == SAMPLES + 1
     first, *others = read_results(judged.a).values()
     edit_run(judged.a, lines=[first.model_copy(update={"response": "Me, too."}), *others])
-    with pytest.raises(RunError, match=r"this judgement is stale[^$]*mmerg judge"):
+    with pytest.raises(RunError, match=r"these ratings are stale[^$]*mmerg judge"):
         read_judgements(judged.a)
     assert judged(judged.a, "judge.sample=2").returncode == 0
     judgement = read_judgements(judged.a)[NAME]

@@ -60,7 +60,7 @@ def test_several_runs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_unreadable_runs_and_folders_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "scores.json").write_text('{"a":\n')
     assert main([str(run), "--only", "scores"]) == 1
-    assert "scores is not drawn: run: the scores are not of this version" in capsys.readouterr().out
+    assert "scores is not drawn: run: scores.json cannot be read, or is of another version" in capsys.readouterr().out
     assert main([str(run / "none")]) == 2
     assert "this is not a run folder" in capsys.readouterr().err
     assert main([str(run), "--only", "tone", "--out", str(run / "manifest.json" / "x")]) == 2

@@ -33,7 +33,7 @@ def test_ratings_by_a_judge_are_shown_if_there_is_only_one(make: Maker, capsys: 
     assert "by the model smaller@likert, not by people" in " ".join(capsys.readouterr().out.split())
     (run / "judgement-smaller@likert.json").write_text("{", encoding="utf-8")
     assert main([str(run)]) == 2
-    assert "this judgement cannot be read" in capsys.readouterr().err
+    assert "judgement-smaller@likert.json cannot be read" in capsys.readouterr().err
 
 
 def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> None:
@@ -121,7 +121,7 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Maker, capsys:
         assert f"next:  mmerg score {run}" in shown
     file.write_text(json.dumps(json.loads(whole) | {"unheard": 1}), encoding="utf-8")
     assert main([str(run)]) == 2
-    assert "the scores are not of this version" in capsys.readouterr().err
+    assert "scores.json cannot be read, or is of another version" in capsys.readouterr().err
     file.unlink()
     assert main([str(run)]) == 2
     shown = capsys.readouterr().err

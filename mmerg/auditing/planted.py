@@ -12,7 +12,6 @@ from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.scoring.score import results_digest
 from mmerg.settings.model import Form
-from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
 from mmerg.systems.audit import Check, Measure
 
@@ -113,12 +112,9 @@ def read_planted(run: Path, identity: Mapping[str, str]) -> PlantedFaults | None
     run has changed since."""
     file, again = run / PLANTED, f"mmerg audit {run}"
     try:
-        planted = read_record(file, PlantedFaults)
+        planted = read_record(file, PlantedFaults, again)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        what = f"the planted faults cannot be read, or are of another version: {describe_error(error)}"
-        raise RunError(what, where=str(file), hint=again) from error
     if (planted.identity, planted.results) != (identity, results_digest(read_results(run).values())):
         raise RunError("the planted faults are stale: the run has changed since", where=str(file), hint=again)
     return planted

@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
 
 from mmerg.errors import RunError
 from mmerg.judging.metrics import SignTest
@@ -15,11 +14,10 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import JudgingManifest, RunRef, read_any_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score
-from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record, write_record
 
-Kind = TypeVar("Kind", bound=Record)
 JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folder
+AGAIN = "run the same mmerg judge command again to resume, or remove the file"
 
 
 class _JudgingRecord(Record):
@@ -80,9 +78,8 @@ def read_judgements(run: Path) -> dict[str, Judgement]:
     """Reads the judgements beside a run, by name. Raises RunError if one cannot be read, or is of other replies."""
     judgements = {}
     for file in sorted(run.glob(judgement_file("*"))):
-        judgement = _read(file, Judgement)
-        arguments = f"{run} judge={judgement.rubric} backbone={judgement.judge}"
-        _refuse_stale(run, judgement.replies, file, arguments)
+        judgement = read_record(file, Judgement, AGAIN)
+        refuse_stale(run, judgement.replies, file, f"mmerg judge {run} judge={judgement.rubric}")
         judgements[judgement.name] = judgement
     return judgements
 
@@ -99,15 +96,10 @@ def read_matches(run: RunRef) -> list[Match]:
             continue
         first = manifest.judged[0]
         if (first.run, first.identity) == (run.run, run.manifest.identity):
-            match = read_match(file.parent)
-            _refuse_stale(run.path, match.replies[0], file, " ".join(match.runs))
+            match = read_record(file, Match, AGAIN)
+            refuse_stale(run.path, match.replies[0], file, f"mmerg judge {' '.join(match.runs)} judge=pairwise")
             matches.append(match)
     return matches
-
-
-def read_match(folder: Path) -> Match:
-    """Reads the pairwise judgement in a judging's folder. Raises RunError if it cannot be read."""
-    return _read(folder / JUDGEMENT, Match)
 
 
 def judgement_file(name: str) -> str:
@@ -121,7 +113,7 @@ def write_beside(run: Path, judgement: Judgement) -> str:
     file = run / judgement_file(judgement.name)
     try:
         existing = read_record(file, Judgement)
-    except (OSError, ValueError):  # missing, damaged or of another version
+    except (FileNotFoundError, RunError):  # missing, damaged or of another version
         existing = None
     if existing and existing.replies == judgement.replies and existing.n > judgement.n:
         note = f"{file} is unchanged: its judgement has {existing.n} samples, this one {judgement.n}."
@@ -130,17 +122,8 @@ def write_beside(run: Path, judgement: Judgement) -> str:
     return ""
 
 
-def _refuse_stale(run: Path, replies: str, file: Path, arguments: str) -> None:
-    """Raises RunError if the judged replies are not those of the run. arguments: of the command to judge again."""
+def refuse_stale(run: Path, replies: str, file: Path, again: str) -> None:
+    """Raises RunError if the rated replies are not those of the run. again: the command that rates them."""
     if replies != digest_replies(read_results(run).values()):
-        what = "this judgement is stale: the run's replies have changed since"
-        raise RunError(what, where=str(file), hint=f"judge again with mmerg judge {arguments}, or remove the file")
-
-
-def _read(file: Path, kind: type[Kind]) -> Kind:
-    try:
-        return read_record(file, kind)
-    except (OSError, ValueError) as error:
-        what = f"this judgement cannot be read, or is of another version: {describe_error(error)}"
-        hint = "run the same mmerg judge command again to resume, or remove the file"
-        raise RunError(what, where=str(file), hint=hint) from error
+        what = "these ratings are stale: the run's replies have changed since"
+        raise RunError(what, where=str(file), hint=f"rate again with {again}, or remove the file")

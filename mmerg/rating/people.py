@@ -7,11 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from mmerg.console.tables import format_number
-from mmerg.errors import RunError
-from mmerg.judging.judgement import digest_replies
-from mmerg.runs.folder import read_results
+from mmerg.judging.judgement import refuse_stale
 from mmerg.scoring.score import Score
-from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
 
 
@@ -62,15 +59,8 @@ def read_people_ratings(run: Path) -> dict[str, PeopleRatings]:
     """Reads the ratings beside a run, by name. Raises RunError if one cannot be read, or the replies have changed."""
     ratings = {}
     for file in sorted(run.glob(rating_file("*"))):
-        try:
-            rating = read_record(file, PeopleRatings)
-        except (OSError, ValueError) as error:
-            hint = "run mmerg rate score STUDY to write the file again, or remove it"
-            raise RunError(
-                f"these ratings cannot be read: {describe_error(error)}", where=str(file), hint=hint
-            ) from error
-        if rating.replies != digest_replies(read_results(run).values()):
-            what, hint = "the run's replies have changed since they were rated", "rate them again, or remove the file"
-            raise RunError(what, where=str(file), hint=hint)
+        hint = "run mmerg rate score STUDY to write the file again, or remove it"
+        rating = read_record(file, PeopleRatings, hint)
+        refuse_stale(run, rating.replies, file, "mmerg rate new STUDY RUN…")
         ratings[rating.name] = rating
     return ratings

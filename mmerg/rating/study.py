@@ -9,7 +9,6 @@ private/        the secret token of each rater's link, and the paths of the runs
 """
 
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import Field
 
@@ -17,13 +16,11 @@ from mmerg.errors import RunError
 from mmerg.judging.judgement import digest_replies
 from mmerg.rating.form import Point, StudyForm
 from mmerg.runs.folder import read_results
-from mmerg.storage.files import describe_error
-from mmerg.storage.record import Record, read_record
+from mmerg.storage.record import Record, RecordType, read_record
 
 STUDY, KEY, MEDIA = "study.json", "key.json", "media"
 RATINGS, SCORES, PRIVATE = "ratings.jsonl", "scores.json", "private/study.json"
 HUMAN = "human"
-Kind = TypeVar("Kind", bound=Record)
 
 
 class ShownTurn(Record):
@@ -128,9 +125,9 @@ def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
     return runs, problems
 
 
-def _read(file: Path, kind: type[Kind]) -> Kind:
+def _read(file: Path, kind: type[RecordType]) -> RecordType:
+    hint = "create a study with mmerg rate new STUDY RUN…"
     try:
-        return read_record(file, kind)
-    except (OSError, ValueError) as error:
-        what = f"this folder is not a study, or is from another version of mmerg: {file.name}: {describe_error(error)}"
-        raise RunError(what, where=str(file.parent), hint="create a study with mmerg rate new STUDY RUN…") from error
+        return read_record(file, kind, hint)
+    except FileNotFoundError as error:
+        raise RunError(f"this folder is not a study: there is no {file.name}", where=str(file), hint=hint) from error

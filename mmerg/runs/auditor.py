@@ -10,7 +10,6 @@ from pydantic import Field
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
-from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record, write_record
 from mmerg.systems.audit import Check, LabelPrior
 
@@ -87,11 +86,8 @@ def update_auditor(path: Path, engine: Engine, prompts: Mapping[str, str], **mea
 
 
 def read_auditor(path: Path) -> Auditor:
-    """Reads an auditor. Raises ConfigError if the file is missing or no auditor."""
+    """Reads an auditor. Raises ConfigError if the file is missing, and RunError if it is no auditor."""
     try:
-        return read_record(path, Auditor)
+        return read_record(path, Auditor, AGAIN)
     except FileNotFoundError as error:
         raise ConfigError("there is no such file", where=f"auditor={path}", hint=AGAIN) from error
-    except (OSError, ValueError) as error:
-        what = f"the auditor cannot be read, or is of another version: {describe_error(error)}"
-        raise ConfigError(what, where=str(path), hint=AGAIN) from error

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
+from mmerg.errors import RunError
 from mmerg.storage.record import Record, read_record, write_record
 
 MEMORY = "memory.json"
@@ -22,6 +23,6 @@ def write_memory_usage(run: Path, usage: MemoryUsage) -> None:
 
 def read_memory_usage(run: Path) -> MemoryUsage | None:
     """Reads the memory usage; None if it was not measured, as when every completion came from the cache."""
-    with suppress(OSError, ValueError):
+    with suppress(FileNotFoundError, RunError):
         return read_record(run / MEMORY, MemoryUsage)
     return None

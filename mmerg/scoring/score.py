@@ -19,7 +19,6 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
 from mmerg.scoring.intervals import compute_interval
 from mmerg.scoring.metric import Indices, IntervalBy, Value
-from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
 
 SCORES = "scores.json"
@@ -127,13 +126,9 @@ def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
     stale, RunError if the file is of another version."""
     file, again = folder / SCORES, f"mmerg score {folder}"
     try:
-        scores = read_record(file, Scores)
+        scores = read_record(file, Scores, again)
     except FileNotFoundError as error:
         raise UnscoredError(f"this run has no scores: there is no {SCORES}", where=str(folder), hint=again) from error
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"the scores are not of this version: {describe_error(error)}", where=str(file), hint=again
-        ) from error
     if (scores.identity, scores.results) != (identity, results_digest(read_results(folder).values())):
         raise UnscoredError("the scores of this run are stale: it has changed since", where=str(folder), hint=again)
     return scores

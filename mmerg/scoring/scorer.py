@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mmerg.errors import RunError
 from mmerg.runs.inputs import list_inputs
 from mmerg.runs.memory_usage import read_memory_usage
 from mmerg.runs.result import Result
@@ -93,7 +94,7 @@ def write_scores(folder: Path, scores: Scores) -> Scores:
     Other scores in the file, such as BERTScore, are kept if the run and its results are the same. The file is written
     as a whole or not at all. Raises RunError if it cannot be written.
     """
-    with suppress(OSError, ValueError):  # the file is missing, or of another version
+    with suppress(FileNotFoundError, RunError):  # the file is missing, or of another version
         earlier = read_record(folder / SCORES, Scores)
         if (earlier.identity, earlier.results) == (scores.identity, scores.results):
             others = {name: score for name, score in earlier.scores.items() if name not in scores.scores}

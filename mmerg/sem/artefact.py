@@ -14,7 +14,7 @@ from pydantic import FiniteFloat, model_validator
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.score import Score
-from mmerg.storage.files import describe_error, write_atomically
+from mmerg.storage.files import write_atomically
 from mmerg.storage.record import Record, read_record
 from mmerg.storage.words import is_distinctive, split_bare_words, split_ngrams, split_words
 
@@ -153,11 +153,8 @@ def write_sem(path: Path, model: Sem) -> None:
 
 
 def read_sem(path: Path) -> Sem:
-    """Reads a model. Raises ConfigError if the file is missing or unusable."""
+    """Reads a model. Raises ConfigError if the file is missing, and RunError if it is no model."""
     try:
-        return read_record(path, Sem)
+        return read_record(path, Sem, f"train it again: {HINT}")
     except FileNotFoundError as error:
         raise ConfigError("the small empathetic model does not exist", where=str(path), hint=HINT) from error
-    except (OSError, ValueError) as error:
-        hint = f"train it again: {HINT}"
-        raise ConfigError(f"this model cannot be used: {describe_error(error)}", where=str(path), hint=hint) from error

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from mmerg.storage.files import write_atomically
+from mmerg.errors import RunError
+from mmerg.storage.files import describe_error, write_atomically
 
 
 class Record(BaseModel):
@@ -27,6 +28,12 @@ def to_json(record: Record) -> str:
     return json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
-def read_record(path: Path, record_type: type[RecordType]) -> RecordType:
-    """Reads a record. Raises OSError if the file cannot be read, and ValueError if it is not such a record."""
-    return record_type.model_validate_json(path.read_bytes())
+def read_record(path: Path, record_type: type[RecordType], hint: str = "") -> RecordType:
+    """Reads a record. Raises FileNotFoundError, or RunError with `hint` if the file is no such record."""
+    try:
+        return record_type.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        what = f"{path.name} cannot be read, or is of another version: {describe_error(error)}"
+        raise RunError(what, where=str(path), hint=hint) from error

@@ -86,4 +86,4 @@ def test_a_report_shows_the_results_until_the_run_changes(path: Path) -> None:
     edit_run(path, lines=[*read_results(path).values()][:-1])
     assert "the planted faults are stale" in RunPages(path).unplanted
     (path / PLANTED).write_text("{", encoding="utf-8")
-    assert "cannot be read, or are of another version" in RunPages(path).unplanted
+    assert "planted.json cannot be read, or is of another version" in RunPages(path).unplanted

@@ -158,7 +158,7 @@ def test_a_planned_study_detects_its_difference_with_the_planned_power() -> None
     [
         (["nw"], "did you mean new?"),
         (["import", "study"], "needs STUDY FILE"),
-        (["score", "nowhere"], "from another version of mmerg"),
+        (["score", "nowhere"], "this folder is not a study"),
         (["plan", "difference=0.5", "share=0.7"], "items for 0.5 points items for 70 % wins 2 raters"),
         (["new", "--help"], "serves the rating page"),
     ],

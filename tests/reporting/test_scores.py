@@ -34,7 +34,7 @@ def test_scores_are_shown_or_the_page_names_the_command_that_computes_them(
     (run / "scores.json").write_text(json.dumps(scores | {"results": ""}), encoding="utf-8")
     assert "the scores of this run are stale" in RunPages(run).unscored
     (run / "scores.json").write_text("{", encoding="utf-8")
-    assert "not of this version" in RunPages(run).unscored
+    assert "of another version" in RunPages(run).unscored
 
 
 def test_a_run_is_compared_with_the_simple_choice(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.errors import ConfigError
+from mmerg.errors import RunError
 from mmerg.sem.artefact import digest_ngrams, read_sem
 from tests.processes import run_main
 from tests.sem.talks import EKMAN, MOODS, planted, train, write_talks
@@ -114,7 +114,7 @@ def test_a_file_with_other_content_is_refused(
 ) -> None:
     file = tmp_path / "sem.json"
     file.write_text(json.dumps(json.loads(sem.read_text(encoding="utf-8")) | changes), encoding="utf-8")
-    with pytest.raises(ConfigError, match=f"this model cannot be used: .*{message}") as caught:
+    with pytest.raises(RunError, match=f"sem.json cannot be read, or is of another version: .*{message}") as caught:
         read_sem(file)
     assert "train it again" in caught.value.hint
 
@@ -123,5 +123,5 @@ def test_a_file_with_other_content_is_refused(
 def test_a_file_that_is_not_json_is_refused(content: bytes, sem: Path, tmp_path: Path) -> None:
     (tmp_path / "sem.json").write_bytes(content)
     for path in (tmp_path / "sem.json", tmp_path):
-        with pytest.raises(ConfigError, match="this model cannot be used"):
+        with pytest.raises(RunError, match="cannot be read, or is of another version"):
             read_sem(path)

@@ -190,7 +190,7 @@ def test_pairwise_verdicts_are_listed_with_run_a(judged: Path) -> None:
     assert len(mmerg.load(judged.parent / "B").verdicts) == 0
     file = folder / "judgement.json"
     file.write_text(file.read_text().replace(digest_replies(read_results(judged).values()), "0" * 64))
-    with pytest.raises(RunError, match="this judgement is stale"):
+    with pytest.raises(RunError, match="these ratings are stale"):
         _ = mmerg.load(judged).verdicts
 
 
