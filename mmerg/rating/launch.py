@@ -32,8 +32,6 @@ def create(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
     if folder.exists() and any(folder.iterdir()):
         what, hint = "the folder of the study is not empty", "choose another name, or remove the folder"
         raise ConfigError(what, where=str(folder), hint=hint)
-    if not runs:
-        raise ConfigError("no run is given", where="command line", hint="mmerg rate new STUDY RUN…")
     scored_runs = [read_run(run.path) for run in read_run_refs(runs)]
     builder = StudyBuilder(settings, read_form(settings.design), scored_runs)
     samples = list(dict.fromkeys([*builder.samples, *(item.id for item in builder.checked)]))

@@ -14,7 +14,6 @@ import uvicorn
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
-from pydantic import BaseModel, Field
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.staticfiles import StaticFiles
@@ -31,14 +30,6 @@ FOLDER = Path(__file__).parent / "page"
 CONNECTIONS = 200  # at once
 BODY = 2**15  # bytes of a request at most
 logger = logging.getLogger(__name__)
-
-
-class SubmitRequest(BaseModel):
-    """The request that submits an item. Its fields are those of `RatingEntry`."""
-
-    id: str = Field(pattern=r"^[\w.-]{1,64}$")
-    ms: int = Field(default=0, ge=0)
-    browser: str = Field(default="", max_length=32)
 
 
 def build_server(store: RatingStore, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
@@ -96,14 +87,15 @@ def build_server(store: RatingStore, links: dict[str, str], settings: RateSettin
         store.save(entry.model_copy(update={"rater": rater, "at": ""}))
         return {"saved": True}
 
-    @app.post("/places/{place}/submit")
-    def submit(rater: Rater, place: int, request: SubmitRequest) -> dict[str, object]:
+    @app.post("/submit")
+    def submit(rater: Rater, entry: RatingEntry) -> dict[str, object]:
+        place = entry.place
         item, answers = study.items[log.get_shown(rater, place).item], log.answers.get((rater, place), {})
         if missing := [name for name in study.form.questions if name not in answers]:
             raise HttpError(f"please answer: {', '.join(missing)}", where=f"place {place}", status=409)
         before, wrong = answers.get(SUBMIT), log.fails_check(rater, place)
         value = AGAIN if wrong and before is None else OK  # a rater who fails a loud check answers it once more
-        store.save(RatingEntry(rater=rater, place=place, question=SUBMIT, value=value, **request.model_dump()))
+        store.save(entry.model_copy(update={"rater": rater, "question": SUBMIT, "value": value, "at": ""}))
         explain = before is None and (wrong or place < study.practice)
         next_place = place + 1 if place + 1 < len(log.orders[rater]) else store.take(rater)
         return {"again": value == AGAIN, "fits": not wrong, "message": item.why if explain else "", "next": next_place}
@@ -122,9 +114,7 @@ async def _respond_to_error(_: Request, error: Exception) -> Response:
     """Responds to an error of the disk with 503, so that the page tries again, and without the study's path."""
     if isinstance(error.__cause__, OSError):
         logger.error("%s", error)
-        return _refuse(
-            HttpError("the answer could not be saved", hint="keep this page open; it tries again", status=503)
-        )
+        return _refuse(HttpError("the answer could not be saved", status=503))
     return _refuse(error if isinstance(error, MmergError) else HttpError("the request cannot be read"))
 
 

@@ -24,17 +24,7 @@ from mmerg.storage.record import Record, write_record
 
 AGREEMENT = {"alpha_nominal": "alpha nominal", "alpha_ordinal": "alpha ordinal", "ac2": "Gwet's AC2"}
 ENDS = {"win": "A wins", "tie": "tie", "lose": "B wins", "margin": "margin"}
-RATERS = (
-    "rater",
-    "items",
-    "silent failed",
-    "loud failed",
-    "same when repeated %",
-    "s per item",
-    "straight %",
-    "cannot",
-    "",
-)
+RATERS = ("rater", "items", "silent failed", "loud failed", "repeats same %", "s per item", "straight %", "cannot", "")
 JUDGES = ("judge, question", "alpha of raters", "alpha with the judge", "kappa", "both orders agree %", "n")
 
 

@@ -115,10 +115,8 @@ def _score_agreement(
         complete = frame.dropna()
         value = icc(complete.to_numpy())
         why = "no two items were rated by all of two or more raters" if min(complete.shape) < 2 else "nothing varies"
-        if isnan(value):
-            scores["icc_2_k"] = Score(name="icc_2_k", value=None, n=len(complete), why=why)
-        else:
-            scores["icc_2_k"] = Score(name="icc_2_k", value=value, n=len(complete))
+        score = Score(name="icc_2_k", value=value, n=len(complete))
+        scores["icc_2_k"] = score.model_copy(update={"value": None, "why": why}) if isnan(value) else score
     return scores
 
 

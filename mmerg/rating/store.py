@@ -84,8 +84,6 @@ class RatingLog:
         the value is not allowed."""
         shown, questions = self.get_shown(entry.rater, entry.place), self.study.form.questions
         where = f"rater {entry.rater}, place {entry.place}"
-        if entry.item not in ("", shown.item):
-            raise RunError(f"the item is {entry.item!r:.40}, but the study has {shown.item} at this place", where=where)
         if entry.question in questions:
             points = (*questions[entry.question].points, CANNOT)
             if entry.value not in points:

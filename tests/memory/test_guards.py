@@ -11,7 +11,6 @@ from tests.memory.parts import wanted
 
 HERE = Origin("test_dia1", words="w1", conversation="c1", script="play", episode="s01e02", start=100.0, end=160.0)
 QUERY = Query(HERE, "I lost it.", "I lost it.", reply="Oh no, not again!")
-NAMES = ("same dialogue", "same script", "same scene", "same reply", "near duplicate")
 ELSEWHERE = Entry("dev_dia7/3", Origin("dev_dia7"), (("Ana", "It is gone."),), "Where was it?")
 OFF = wanted(exclude_same_script=False, exclude_same_scene=False, exclude_same_reply=False, exclude_similarity=None)
 
@@ -109,14 +108,3 @@ def test_a_near_duplicate_is_excluded() -> None:
     assert guard(ELSEWHERE, cosine=0.979) == ""
     assert guard(ELSEWHERE, wanted(exclude_similarity=0.4)) == "near duplicate"
     assert guard(ELSEWHERE, wanted(exclude_similarity=None), cosine=1.0) == ""
-
-
-def test_the_first_guard_names_the_exclusion() -> None:
-    origin = {"script": "play", "episode": "s01e02", "start": 100.0, "end": 101.0}
-    leak = replace(entry_from(dialogue="test_dia1", **origin), reply="Oh no, not again")
-    settings, reasons = wanted(), [guard(leak, cosine=1.0)]
-    leak = replace(leak, origin=replace(leak.origin, dialogue="x"))
-    for switch in ("exclude_same_script", "exclude_same_scene", "exclude_same_reply"):
-        reasons.append(guard(leak, settings, cosine=1.0))
-        settings = settings.model_copy(update={switch: False})
-    assert [*reasons, guard(leak, settings, cosine=1.0)] == list(NAMES)

@@ -33,7 +33,7 @@ def finish_practice(raters: dict[str, Rater], study: Study) -> None:
     for rater in raters.values():
         for place in range(study.practice):
             rater.rate(place, **GOOD)
-            rater.post(f"/places/{place}/submit")
+            rater.submit(place)
 
 
 def test_nothing_that_is_served_names_a_run_or_sample(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_practice_explains_and_a_loud_check_asks_again(tmp_path: Path) -> None:
                 done = rater.rate(place, empathy=5, coherence=5, fluency=5)
                 assert done["again"] == item.loud
                 assert bool(done["message"]) == item.loud
-                assert not rater.post(f"/places/{place}/submit").json()["again"]
+                assert not rater.submit(place)["again"]
 
 
 def test_dropped_items_go_to_raters_who_have_not_seen_them(tmp_path: Path) -> None:

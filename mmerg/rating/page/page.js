@@ -69,8 +69,10 @@ async function requestJson(path, body) {
   return response.json();
 }
 
+const createEntry = (question, value) => ({ id: createId(), place, question, value, ms: elapsedMs(), browser });
+
 function save(question, value) {
-  pending.push({ id: createId(), place, question, value, ms: elapsedMs(), browser });
+  pending.push(createEntry(question, value));
   writeStored(pendingKey, pending);
   byId("saved").textContent = "Saving …";
   return sendPending();
@@ -258,7 +260,7 @@ async function submit() {
   }
   if (submitted) return showItem(submitted.next);
   await sendPending();
-  const response = await requestJson(`places/${place}/submit`, { id: createId(), ms: elapsedMs(), browser });
+  const response = await requestJson("submit", createEntry("submit", "ok"));
   if (!response.message) return showItem(response.next);
   const verdict = response.fits ? "Your answers match ours." : "Your answers differ from ours.";
   byId("message").textContent = response.again ? response.message : `${verdict} ${response.message}`;
