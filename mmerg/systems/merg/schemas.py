@@ -60,7 +60,7 @@ class Forecast(_Emotion, _Consistency):
 
 
 class EmotionFirst(_Consistency, _Emotion):
-    """e with the emotion before its reasons: small models forecast better so (docs/quality.md)."""
+    """e with the emotion before its reasons (measured in docs/quality.md)."""
 
 
 class Plan(Record):
