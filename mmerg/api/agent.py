@@ -98,14 +98,10 @@ class Agent:
             ConfigError: there is no turn, a file cannot be used, or `speaker` differs from a name only in its case.
             RunError: the system gives no reply.
         """
-        return self._reply(_read_talk(turns, frames), speaker, seed, on_event)
-
-    def _reply(
-        self, talk: Talk, speaker: str, seed: int | None = None, on_event: Callable[[Event], None] | None = None
-    ) -> Reply:
         from mmerg.experiment.talk import turns_and_uploads, with_uploads
         from mmerg.runs.trace import SampleTrace
 
+        talk = _read_talk(turns, frames)
         _check_speaker(speaker, list(dict.fromkeys(name for name, *_ in talk)))
         spoken, uploads = turns_and_uploads(talk)
         sample = self._plan.sample("talk", spoken, speaker)
@@ -164,9 +160,8 @@ def respond(
     **settings: object,
 ) -> Reply:
     """Opens a system, returns one reply, and closes the system. See `open` and `Agent.respond`."""
-    talk = _read_talk(turns, frames)  # first, as opening the model takes longer
     with open_agent(*overrides, config_dir=config_dir, **settings) as agent:
-        return agent._reply(talk, speaker)
+        return agent.respond(turns, speaker, frames)
 
 
 def _read_talk(turns: Turns, frames: Files) -> Talk:

@@ -140,11 +140,7 @@ def _explain_os_error(error: OSError) -> MmergError | None:
     if error.errno in (errno.ENAMETOOLONG, errno.EACCES):
         what, hint = f"a path cannot be used: {error.strerror}", "use another path, or fix its permissions"
         return MmergError(what, where=f"{error.filename!s:.300}", hint=hint)
-    if error.filename:
-        return None
-    if isinstance(error, FileNotFoundError):  # raised by os.getcwd
-        return MmergError("the working directory was removed", where="command line", hint="cd to a folder that exists")
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) and not error.filename:
         _drop_output()
         return make_write_error(error, "standard output")
     return None
