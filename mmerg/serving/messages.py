@@ -6,8 +6,8 @@ Tools are ignored. So are system messages unless persona=true, as the agents hav
 import base64
 import re
 import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Request
@@ -18,7 +18,7 @@ from mmerg.engine.uploads import Upload
 from mmerg.experiment.talk import WORDLESS
 from mmerg.serving.http_error import HttpError
 from mmerg.serving.systems import ServedSystem
-from mmerg.serving.talk import ReplyRequest, Role, Utterance, check_talk
+from mmerg.serving.talk import ReplyRequest, Utterance, check_talk
 from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.commands import ServeSettings
 from mmerg.storage.files import describe_error
@@ -51,15 +51,6 @@ Body = TypeVar("Body", bound=BaseModel)
 AnySeed = Annotated[Seed | None, BeforeValidator(lambda seed: secrets.randbelow(SEEDS) if seed == -1 else seed)]
 
 
-@dataclass(frozen=True)
-class ChatMessage:
-    """A message of either API."""
-
-    role: str
-    text: str
-    pictures: tuple[str, ...] = ()  # in base64
-
-
 def describe_body(kind: type[BaseModel]) -> dict[str, Any]:
     """Returns the OpenAPI description of a route that uses `read_body`."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}}
@@ -74,7 +65,7 @@ async def read_body(request: Request, kind: type[Body]) -> Body:
 
 
 def build_reply_request(
-    served: ServedSystem, messages: Sequence[ChatMessage], settings: ServeSettings, seed: int | None
+    served: ServedSystem, messages: Sequence[Utterance], settings: ServeSettings, seed: int | None
 ) -> ReplyRequest:
     """Builds the request for a reply to these messages. Raises HttpError if they are not a conversation.
 
@@ -83,12 +74,11 @@ def build_reply_request(
     """
     talk: list[Utterance] = []
     pictures_left = settings.limits.pictures
-    for age, (number, role, message) in enumerate(reversed(list(_list_turns(messages)))):
-        fits = age == 0 or len(message.pictures) <= pictures_left  # `check_talk` checks the last turn
-        pictures = message.pictures if age < served.settings.frames.last_turns and fits else ()
-        pictures_left -= len(pictures)
-        uploads = tuple(_decode_picture(data, f"message {number}") for data in pictures)
-        talk.append(Utterance(role, message.text.strip() or WORDLESS, uploads))
+    for age, turn in enumerate(reversed(list(_list_turns(messages)))):
+        fits = age == 0 or len(turn.uploads) <= pictures_left  # `check_talk` checks the last turn
+        uploads = turn.uploads if age < served.settings.frames.last_turns and fits else ()
+        pictures_left -= len(uploads)
+        talk.append(replace(turn, text=turn.text.strip() or WORDLESS, uploads=uploads))
     turns = check_talk(talk[::-1], settings.limits)
     persona = [message.text for message in messages if message.role in SYSTEM and message.text.strip()]
     if settings.persona and persona:
@@ -96,29 +86,28 @@ def build_reply_request(
     return ReplyRequest(served, "talk", turns, seed)
 
 
-def _list_turns(messages: Sequence[ChatMessage]) -> Iterator[tuple[int, Role, ChatMessage]]:
-    """Yields the turns that are not empty, each with the number of its message. Raises HttpError for other roles."""
+def _list_turns(messages: Sequence[Utterance]) -> Iterator[Utterance]:
+    """Yields the turns that are not empty. Raises HttpError for other roles."""
     for number, message in enumerate(messages, start=1):
-        match message.role:
-            case role if role in SYSTEM:
-                continue
-            case "user" | "assistant":
-                text = ATTACHED.sub("", message.text)
-                if message.role == "assistant":
-                    text = separate_thoughts(REASONING.sub("", text))[1]
-                if text.strip() or message.pictures:
-                    yield number, "user" if message.role == "user" else "assistant", replace(message, text=text)
-            case role:
-                what = f"a message of the role {role!r:.40} is not allowed here"
-                hint = "send messages of user and assistant; no tool is ever called"
-                raise HttpError(what, where=f"message {number}", hint=hint)
+        if message.role in SYSTEM:
+            continue
+        if message.role not in ("user", "assistant"):
+            what = f"a message of the role {message.role!r:.40} is not allowed here"
+            hint = "send messages of user and assistant; no tool is ever called"
+            raise HttpError(what, where=f"message {number}", hint=hint)
+        text = ATTACHED.sub("", message.text)
+        if message.role == "assistant":
+            text = separate_thoughts(REASONING.sub("", text))[1]
+        if text.strip() or message.uploads:
+            yield replace(message, text=text)
 
 
-def _decode_picture(data: str, where: str) -> Upload:
+def decode_pictures(pictures: Iterable[str], number: int) -> tuple[Upload, ...]:
+    """Decodes the pictures of message `number` from base64. Raises HttpError if one is not base64."""
     try:
-        return Upload("picture", base64.b64decode(data, validate=True))
+        return tuple(Upload("picture", base64.b64decode(data, validate=True)) for data in pictures)
     except ValueError as error:
-        raise HttpError(f"a picture is not valid base64: {error}", where=where) from error
+        raise HttpError(f"a picture is not valid base64: {error}", where=f"message {number}") from error
 
 
 def read_base64(url: str, where: str) -> str:
@@ -131,7 +120,7 @@ def read_base64(url: str, where: str) -> str:
     return data
 
 
-def find_task_prompt(messages: Sequence[ChatMessage]) -> str:
+def find_task_prompt(messages: Sequence[Utterance]) -> str:
     """Returns the prompt that a front end sends for its own use; "" if a person wrote the messages. Such a prompt is in
     a system message or in the last message of the user."""
     system = [message.text for message in messages if message.role in SYSTEM]

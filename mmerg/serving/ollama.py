@@ -15,8 +15,9 @@ from pydantic import BaseModel, JsonValue
 
 from mmerg.errors import MmergError
 from mmerg.serving.http_error import error_as_text
-from mmerg.serving.messages import AnySeed, ChatMessage, describe_body, read_body
+from mmerg.serving.messages import AnySeed, decode_pictures, describe_body, read_body
 from mmerg.serving.responses import respond, run_request
+from mmerg.serving.talk import Utterance
 from mmerg.serving.turns import AppState
 from mmerg.serving.updates import Reply, Update
 
@@ -48,10 +49,10 @@ class OllamaRequest(BaseModel):
 class ChatRequest(OllamaRequest):
     messages: list[OllamaMessage] | None = None
 
-    def list_messages(self) -> list[ChatMessage]:
+    def list_messages(self) -> list[Utterance]:
         return [
-            ChatMessage(message.role, message.content or "", tuple(message.images or ()))
-            for message in self.messages or ()
+            Utterance(message.role, message.content or "", decode_pictures(message.images or (), number))
+            for number, message in enumerate(self.messages or (), start=1)
         ]
 
     def reply_fields(self, text: str, thinking: dict[str, str]) -> dict[str, object]:
@@ -62,10 +63,10 @@ class GenerateRequest(OllamaRequest):
     prompt: str | None = None
     images: list[str] | None = None
 
-    def list_messages(self) -> list[ChatMessage]:
+    def list_messages(self) -> list[Utterance]:
         if not self.prompt and not self.images:
             return []
-        return [ChatMessage("user", self.prompt or "", tuple(self.images or ()))]
+        return [Utterance("user", self.prompt or "", decode_pictures(self.images or (), 1))]
 
     def reply_fields(self, text: str, thinking: dict[str, str]) -> dict[str, object]:
         return {"response": text, **thinking}

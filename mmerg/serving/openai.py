@@ -17,8 +17,9 @@ from pydantic import BaseModel, Field
 
 from mmerg.errors import MmergError
 from mmerg.serving.http_error import HttpError, error_as_text, get_status
-from mmerg.serving.messages import AnySeed, ChatMessage, describe_body, read_base64, read_body
+from mmerg.serving.messages import AnySeed, decode_pictures, describe_body, read_base64, read_body
 from mmerg.serving.responses import respond, run_request
+from mmerg.serving.talk import Utterance
 from mmerg.serving.turns import AppState
 from mmerg.serving.updates import Reply, Update
 
@@ -39,10 +40,10 @@ class OpenAIMessage(BaseModel):
     role: str
     content: str | list[MessagePart] | None = None
 
-    def convert(self, number: int) -> ChatMessage:
+    def convert(self, number: int) -> Utterance:
         """Converts message `number`. Raises HttpError for a part that is neither text nor a picture in a data URL."""
         if not isinstance(self.content, list):
-            return ChatMessage(self.role, self.content or "")
+            return Utterance(self.role, self.content or "")
         where = f"message {number}"
         for part in self.content:
             if not (part.type == "text" or (part.type == "image_url" and part.image_url)):
@@ -50,7 +51,7 @@ class OpenAIMessage(BaseModel):
                 raise HttpError(what, where=where, hint="send text, or image_url with a data URL")
         pictures = [read_base64(part.image_url.url, where) for part in self.content if part.image_url]
         text = "\n".join(part.text for part in self.content if part.type == "text")
-        return ChatMessage(self.role, text, tuple(pictures))
+        return Utterance(self.role, text, decode_pictures(pictures, number))
 
 
 class StreamOptions(BaseModel):

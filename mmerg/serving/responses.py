@@ -17,8 +17,9 @@ from mmerg.backends.protocol import Completion, Finish, Message, Request
 from mmerg.errors import Failure, MmergError
 from mmerg.runs.events import OVER_BUDGET
 from mmerg.serving.http_error import CALL_STATUS, HttpError
-from mmerg.serving.messages import ChatMessage, build_reply_request, find_task_prompt
+from mmerg.serving.messages import build_reply_request, find_task_prompt
 from mmerg.serving.systems import ServedSystem
+from mmerg.serving.talk import Utterance
 from mmerg.serving.turns import AppState, run_turn, stream_response
 from mmerg.serving.updates import SILENT, Reply, Update
 
@@ -43,7 +44,7 @@ class ResponseFormat(Protocol):
 
 
 def run_request(
-    state: AppState, served: ServedSystem, messages: Sequence[ChatMessage], stops: Stops, seed: int | None
+    state: AppState, served: ServedSystem, messages: Sequence[Utterance], stops: Stops, seed: int | None
 ) -> AsyncGenerator[Update, None]:
     """Runs the agents. Returns a generator of their updates, of which the last has the reply. A front end's own prompt
     is one plain call instead. Raises MmergError: at once if no reply can follow the messages, while iterating if the

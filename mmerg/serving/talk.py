@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.talk import build_sample
@@ -12,14 +11,12 @@ from mmerg.serving.http_error import HttpError
 from mmerg.serving.systems import ServedSystem
 from mmerg.settings.commands import LimitSettings
 
-Role = Literal["user", "assistant", "persona"]
-
 
 @dataclass(frozen=True)
 class Utterance:
-    """One turn: the role of its speaker, the text, and the files sent with it."""
+    """One turn: the role of its speaker (user, assistant or persona), the text, and the files sent with it."""
 
-    role: Role
+    role: str
     text: str
     uploads: tuple[Upload, ...] = ()
 
