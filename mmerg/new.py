@@ -13,9 +13,9 @@ from pathlib import Path
 from rich.console import Console
 
 from mmerg.console.terminal import Parser, console, escape, run_command, start
-from mmerg.errors import ConfigError, make_write_error
+from mmerg.errors import ConfigError
 from mmerg.settings.groups import is_model, list_options, suggest_options
-from mmerg.storage.files import locate_folder
+from mmerg.storage.files import locate_folder, wrap_os_errors
 
 MODEL = "qwen2.5vl:7b"  # the default of a new backbone
 EXAMPLES = Path(__file__).parent / "examples"
@@ -34,11 +34,9 @@ def new(out: Console, kind: str, name: str, model: str, base: str | None) -> int
         raise ConfigError(f"{folder} already exists", where="command line", hint="choose another name")
     for place, text in files.items():
         path = folder / place
-        try:  # with the usual file modes: users edit and share these files
+        with wrap_os_errors(path):  # with the usual file modes: users edit and share these files
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise make_write_error(error, path) from error
         out.print(escape(f"written: {path}"), soft_wrap=True)
     out.print("\nuse it:")
     for line in files["README.md"].splitlines():

@@ -1,6 +1,6 @@
 """The results of a run for the terminal: counts, replies, failures, and excluded exemplars."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from rich.table import Table
@@ -16,81 +16,61 @@ MAX_WORD = 40  # characters; longer fields of a plan are sentences
 
 
 class Summary:
-    """Counts over results, in one pass. rows: how many results the table of replies shows. imported: another system
-    wrote the replies, so calls are unknown."""
+    """Counts over the results of a run. imported: another system wrote the replies, so calls are unknown."""
 
-    def __init__(self, results: Iterable[Result], rows: int = ROWS, imported: bool = False) -> None:
-        self.imported = imported
-        self.first: list[Result] = []
-        self.failed: list[Result] = []
-        self.counts: Counter[str] = Counter()
-        self.guards: dict[str, Counter[str]] = {}  # by guard: samples and excluded exemplars
-        self.problems: Counter[str] = Counter()  # why sources had no exemplars
-        self.repeats: Counter[str] = Counter()  # replies that repeat a text, by the source of the text
+    def __init__(self, results: Iterable[Result], imported: bool = False) -> None:
+        self.results, self.imported = list(results), imported
+        self.failed = [result for result in self.results if not result.ok]
+        self.unaudited = sum(result.unaudited for result in self.results)
+        self.problems = Counter(result.exemplars_problem for result in self.results if result.exemplars_problem)
         self.cleaned: Counter[str] = Counter()  # what was removed from completions
-        self.handed_on: dict[str, Counter[str]] = {}  # by stage: copied and all 4-grams of its output
-        for result in results:
-            if len(self.first) < rows:
-                self.first.append(result)
-            if not result.ok:
-                self.failed.append(result)
-            if result.exemplars_problem:
-                self.problems[result.exemplars_problem] += 1
-            if result.repeats:
-                self.repeats[result.repeats] += 1
+        self.guards: dict[str, Counter[str]] = defaultdict(Counter)  # by guard: samples and excluded exemplars
+        for result in self.results:
             self.cleaned.update(result.cleaned)
-            for stage, (copied, total) in result.handed_on.items():
-                self.handed_on.setdefault(stage, Counter()).update(copied=copied, total=total)
             for guard, exemplars in result.excluded.items():
-                self.guards.setdefault(guard, Counter()).update(samples=1, exemplars=exemplars)
-            self.counts.update(
-                samples=1,
-                calls=result.calls,
-                cached=result.cached_calls,
-                with_cached=int(result.cached_calls > 0),
-                with_exclusions=int(bool(result.excluded)),
-                clip_problems=result.clip_problems,
-                repeated=result.repeated_passes,
-                later=max(0, result.passes - 1),
-                unaudited=int(result.unaudited),
-            )
+                self.guards[guard].update(samples=1, exemplars=exemplars)
 
     @property
     def counts_line(self) -> str:
         """The numbers of samples and calls, and of samples with cached calls, whose times do not count, in a line."""
-        samples, failed = plural(self.counts["samples"], "sample"), len(self.failed)
-        unaudited = f" ({self.counts['unaudited']} unaudited)" if self.counts["unaudited"] else ""
-        ended = f"{samples}: {self.counts['samples'] - failed} ok{unaudited}, {failed} failed"
+        samples, failed = plural(len(self.results), "sample"), len(self.failed)
+        unaudited = f" ({self.unaudited} unaudited)" if self.unaudited else ""
+        ended = f"{samples}: {len(self.results) - failed} ok{unaudited}, {failed} failed"
         if self.imported:
             return ended
-        cached = f"{plural(self.counts['calls'], 'call')}, {self.counts['cached']} of them cached"
-        if self.counts["with_cached"]:
-            cached += f" in {self.counts['with_cached']} of {samples}, which are excluded from seconds"
+        calls = plural(sum(result.calls for result in self.results), "call")
+        cached = f"{calls}, {sum(result.cached_calls for result in self.results)} of them cached"
+        if with_cached := sum(result.cached_calls > 0 for result in self.results):
+            cached += f" in {with_cached} of {samples}, which are excluded from seconds"
         return f"{ended}; {cached}"
 
-    def replies(self) -> Table:
+    def replies(self, rows: int = ROWS) -> Table:
         """Makes a table of the first samples. An audit has a mark for each stage, in the order of the system."""
-        rows = len(self.first)
-        more = f"; the first {rows}; mmerg show RUN SAMPLE prints any" if self.counts["samples"] > rows else ""
+        first = self.results[:rows]
+        more = f"; the first {rows}; mmerg show RUN SAMPLE prints any" if len(self.results) > rows else ""
         table = Table(title=f"{self.counts_line}{more}", title_justify="left", show_lines=True)
         for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
             table.add_column(name, overflow="fold")
         table.add_column("response", ratio=1, overflow="fold")
-        for result in self.first:
+        for result in first:
             cells = [*"–––––", f"failed: {result.failure}"]
             if result.ok:
                 audit = "".join("✓" if check else "✗" for check in (result.audit or {}).values()) or "–"
                 passes = (str(result.passes), str(result.selected_pass)) if result.passes else ("–", "–")
                 cells = [result.emotion or "–", format_plan(result), audit, *passes, result.response or ""]
             table.add_row(*map(escape, (result.id, *cells)))
-        if agents := ", ".join(next((result.audit for result in self.first if result.audit), ())):
+        if agents := ", ".join(next((result.audit for result in first if result.audit), ())):
             table.caption, table.caption_justify = escape(f"audit: {agents}; passes count from 0"), "left"
         return table
 
     @property
     def copies(self) -> str:
         """The share of its output that each agent copies from the agent before it; "" if all shares are under 10 %."""
-        shares = {stage: round(100 * count["copied"] / count["total"]) for stage, count in self.handed_on.items()}
+        counts: dict[str, Counter[str]] = defaultdict(Counter)  # by stage: copied and all 4-grams of its output
+        for result in self.results:
+            for stage, (copied, total) in result.handed_on.items():
+                counts[stage].update(copied=copied, total=total)
+        shares = {stage: round(100 * count["copied"] / count["total"]) for stage, count in counts.items()}
         text = ", ".join(f"{stage} {share} %" for stage, share in shares.items())
         return text if any(share >= MIN_COPIED for share in shares.values()) else ""
 
@@ -101,12 +81,12 @@ class Summary:
             guard: f"{count['exemplars']} in {plural(count['samples'], 'sample')}"
             for guard, count in self.guards.items()
         }
-        samples = plural(self.counts["with_exclusions"], "sample")
+        samples = plural(sum(bool(result.excluded) for result in self.results), "sample")
         return f"exemplars excluded in {samples} ({_join_items(parts)})" if parts else ""
 
     def notes(self) -> Iterator[str]:
         """Yields a line for each kind of incident, such as clip problems, cleaned completions and unreadable audits."""
-        if count := self.counts["clip_problems"]:
+        if count := sum(result.clip_problems for result in self.results):
             yield f"clip problems: {plural(count, 'turn')} have text only; mmerg show RUN SAMPLE says why"
         if self.problems:
             yield f"samples with a source without exemplars: {self.problems.total()} ({_join_items(self.problems)})"
@@ -114,12 +94,13 @@ class Summary:
             yield f"removed from completions: {_join_items(self.cleaned)}"
         if copies := self.copies:
             yield f"4-grams copied from the agent before: {copies}"
-        if self.repeats:
-            yield f"replies that repeat a text from their prompt: {_join_items(self.repeats)}"
-        if count := self.counts["unaudited"]:
-            yield f"unaudited: in {plural(count, 'sample')} an audit could not be read; mmerg show RUN SAMPLE says why"
-        if count := self.counts["repeated"]:
-            later = f"{count} of {self.counts['later']} passes after the first"
+        if repeats := Counter(result.repeats for result in self.results if result.repeats):
+            yield f"replies that repeat a text from their prompt: {_join_items(repeats)}"
+        if self.unaudited:
+            samples = plural(self.unaudited, "sample")
+            yield f"unaudited: in {samples} an audit could not be read; mmerg show RUN SAMPLE says why"
+        if count := sum(result.repeated_passes for result in self.results):
+            later = f"{count} of {sum(max(0, result.passes - 1) for result in self.results)} passes after the first"
             yield f"{later} repeat the one before: the faulty agent gave the same output"
 
 

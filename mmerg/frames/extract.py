@@ -68,8 +68,8 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
 def _describe_source(clip: Clip, settings: FramesSettings) -> str | ClipError:
     """Describes all that determines the frames of a clip as text. Returns an error if there are clearly none."""
     failed = partial(ClipError, where=str(clip))
-    start, end = clip.start or 0.0, clip.end
-    if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
+    start, end = clip.start or 0.0, math.inf if clip.end is None else clip.end
+    if not -math.inf < start < end:
         return failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
     try:
         str(clip.path).encode()  # the trace contains the name
@@ -81,10 +81,6 @@ def _describe_source(clip: Clip, settings: FramesSettings) -> str | ClipError:
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
         return failed("unreadable", what, hint="check permissions")
-    # The length of a span without a start is known only after decoding, as its file may be shorter.
-    if clip.start is not None and end is not None and end - start > settings.max_seconds:
-        what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
-        return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
     # These settings do not change the extracted frames, but which of them are shown, and how.
     relevant = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show"})
     request = {"clip": asdict(clip), "settings": relevant, "method": _METHOD}

@@ -64,7 +64,7 @@ class RunPages(RunData):
         results = self.results.values()
         self.outcomes = Counter(map(classify_outcome, results))
         self.ended = Counter(result.ended for result in results if result.ended).most_common()
-        self.summary = Summary(results, rows=0)
+        self.summary = Summary(results)
         failed: dict[str, list[Result]] = {}
         for result in self.summary.failed:
             failed.setdefault(str(result.failure), []).append(result)

@@ -40,7 +40,7 @@ def test_every_word_of_a_reply_is_shown(width: int) -> None:
 
 def test_a_long_run_shows_its_first_samples_and_counts_all() -> None:
     out = io.StringIO()
-    Console(file=out, width=120).print(Summary([GOOD] * 3 + [BAD], rows=2).replies())
+    Console(file=out, width=120).print(Summary([GOOD] * 3 + [BAD]).replies(rows=2))
     assert "4 samples: 3 ok, 1 failed" in out.getvalue()
     assert "the first 2" in out.getvalue()
     assert out.getvalue().count("test_dia12/8") == 2
