@@ -3,7 +3,6 @@
 to_overrides(("dataset=demo",), {"limit": 2, "name": "my run"})    # ["dataset=demo", "limit=2", "name='my run'"]
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -16,9 +15,6 @@ from mmerg.settings.overrides import prepare_override, quote_text
 from mmerg.settings.parse import parse
 
 Settings = TypeVar("Settings", bound=SettingsModel)
-
-# Texts that Hydra's grammar reads without quotes.
-_PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)$)[A-Za-z_/][A-Za-z0-9_/.:+-]*", re.IGNORECASE)
 
 
 def compose_settings(
@@ -44,8 +40,7 @@ def _format_value(value: object) -> str:
         case bool():
             return str(value).lower()
         case str() | PathLike():
-            text = str(value)
-            return text if _PLAIN.fullmatch(text) else quote_text(text)
+            return quote_text(str(value))
         case Mapping():
             return "{" + ",".join(f"{key}:{_format_value(inner)}" for key, inner in value.items()) + "}"
         case list() | tuple():

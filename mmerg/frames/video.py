@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from mmerg.frames.picture import Picture, put_on_white
 
 DEPENDENT_TYPES = (2, 3)  # FFmpeg's types of the frames that depend on other frames: P and B
 MOST_THREADS = 16  # FFmpeg uses at most this many for one file
-_loading = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,11 @@ class Video:
     """
 
     def __init__(self, path: Path, threads: int = 1) -> None:
-        with _loading:
-            av = importlib.import_module("av")
-            av.logging.set_level(None)
-            # PyAV raises for unknown side data such as EXIF.
-            kinds = importlib.import_module("av.sidedata.sidedata").Type
-            kinds._missing_ = classmethod(lambda cls, _: cls.VIDEO_HINT)
+        av = importlib.import_module("av")
+        av.logging.set_level(None)
+        # PyAV raises for unknown side data such as EXIF.
+        kinds = importlib.import_module("av.sidedata.sidedata").Type
+        kinds._missing_ = classmethod(lambda cls, _: cls.VIDEO_HINT)
         self._error = av.FFmpegError
         with ExitStack() as stack:
             # FFmpeg gets an open file, so that a playlist cannot reach other files or addresses.
