@@ -58,12 +58,6 @@ def test_errors_say_what_to_do(arguments: tuple[str, ...], message: str, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_removed_working_directory_is_an_error(tmp_path: Path) -> None:
-    line = f"cd {tmp_path} && rmdir {tmp_path} && PYTHONPATH={ROOT} exec $0 -m mmerg run dataset=demo"
-    done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.splitlines()[:1]) == (2, ["error: the working directory was removed"])
-
-
 @pytest.mark.parametrize("command", ["run", "judge", "train"])
 def test_help_says_what_the_command_does_and_what_can_be_set(command: str, tmp_path: Path) -> None:
     done = mmerg(command, "--help", folder=tmp_path)
