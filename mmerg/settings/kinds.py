@@ -1,8 +1,7 @@
 """The types of settings: texts, paths, bounded numbers, and the base classes of `model.py`."""
 
-import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import (
@@ -36,21 +35,8 @@ def _must(holds: Callable[[Value], object], what: str) -> Callable[[Value], Valu
     return checked
 
 
-def _text(value: Any) -> str:
-    """Accepts what pydantic's type refuses: any character that a file name may have, and numbers (`ids=[5]`)."""
-    if type(value) in (int, float):
-        return str(value)
-    if not isinstance(value, str):
-        raise ValueError("a text")  # noqa: TRY004 - pydantic expects a ValueError
-    return value
-
-
 def folder_name(model: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", model)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _is_shard(text: str) -> bool:
@@ -59,23 +45,14 @@ def _is_shard(text: str) -> bool:
 
 
 def _is_emotions(value: object) -> bool:
-    labels = value if isinstance(value, list | tuple) else ()
-    return value in ("all", "nonneutral") or (len(labels) > 0 and all(map(_is_text, labels)))
+    if isinstance(value, list | tuple):
+        return len(value) > 0 and all(isinstance(label, str) for label in value)
+    return value in ("all", "nonneutral")
 
 
-def _differ(hosts: Sequence[str]) -> bool:
-    return len({host.rstrip("/").lower() for host in hosts}) == len(hosts)
-
-
-def _is_finite(value: object) -> bool:
-    """Returns True if JSON can represent the value: it has no nan and no inf."""
-    if isinstance(value, dict | list | tuple):
-        return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
-    return not isinstance(value, float) or math.isfinite(value)
-
-
-Text = Annotated[str, PlainValidator(_text)]
-Word = Annotated[str, PlainValidator(_must(lambda value: _is_text(value) and value, "a text that is not empty"))]
+Text = Annotated[str, Field(strict=False, coerce_numbers_to_str=True)]  # `ids=[5]` is a text, too
+Word = Annotated[str, Field(min_length=1)]
+Path = str
 Name = Annotated[  # part of a folder's name
     Text,
     AfterValidator(_must(re.compile(r"[\w.+-]*\w[\w.+-]*").fullmatch, "letters, digits, '.', '_', '+' and '-' only")),
@@ -84,7 +61,6 @@ ModelName = Annotated[
     Text,
     AfterValidator(_must(re.compile(r"[\w./:+-]*\w").fullmatch, "letters, digits and . _ + - / : only")),
 ]
-Path = Annotated[str, PlainValidator(_must(_is_text, "a path; in quotes where it looks like something else"))]
 ShardText = Annotated[  # mmerg.runs.shards
     Text,
     AfterValidator(_must(_is_shard, "i/n with 1 ≤ i ≤ n ≤ 99999: 3/64 is the third of 64")),
@@ -100,7 +76,6 @@ Hosts = Annotated[
     tuple[Word, ...],
     Field(strict=False),
     AfterValidator(_must(lambda hosts: not any(map(PASSWORD.search, hosts)), NO_PASSWORD)),
-    AfterValidator(_must(_differ, "each host once; backbone.concurrency sets the number of concurrent calls")),
 ]
 Emotions = Annotated[Any, PlainValidator(_must(_is_emotions, "all, nonneutral, or a list: [joy,anger]"))]
 Numbers = Annotated[tuple[int, ...], Field(strict=False)]
@@ -134,8 +109,5 @@ class ClassSpec(SparseSettings):
     """A class of mmerg or of the user (`_target_`), and its arguments."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[
-        str, Annotated[Any, AfterValidator(_must(_is_finite, "numbers, which nan and inf are not"))]
-    ]
 
     target: Word = Field(alias="_target_")

@@ -150,11 +150,7 @@ def test_a_name_and_tags_change_only_the_name_of_the_folder(tmp_path: Path, serv
         parse_settings(*given(tmp_path, server.url, "name=a/b"))
 
 
-@pytest.mark.parametrize(
-    ("hosts", "message"), [("http://h:port", "not a host's address"), ("http://h:1,http://h:1/", "each host once")]
-)
-def test_wrong_hosts_are_refused(hosts: str, message: str, tmp_path: Path) -> None:
+def test_a_wrong_host_is_refused(tmp_path: Path) -> None:
     corpus_in(tmp_path)
-    with pytest.raises(ConfigError) as caught:
-        run(*given(tmp_path, hosts))
-    assert message in str(caught.value)
+    with pytest.raises(ConfigError, match="not a host's address"):
+        run(*given(tmp_path, "http://h:port"))
