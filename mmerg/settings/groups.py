@@ -10,8 +10,6 @@ from pathlib import Path
 
 from mmerg.errors import ConfigError, did_you_mean
 
-OLLAMA = "http://127.0.0.1:11434"
-
 
 def conf_folder() -> Path:
     """Returns the folder of mmerg's configs: inside an installed package, but beside the package in a checkout."""
@@ -80,15 +78,7 @@ def _text(backbone: str) -> str:
 
 
 def read_ollama_host() -> str:
-    """Reads OLLAMA_HOST, the address of Ollama's server. Settings refuse a password in it; it is masked, so that `--cfg
-    job --resolve` does not print it."""
-    given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")
-    if not given:
-        return OLLAMA
-    scheme, _, rest = given.rpartition("://")
-    place, _, path = rest.partition("/")
-    place = re.sub("^.*@", "***@", place)
-    host, _, port = place.rpartition(":") if re.search(r":\d*$", place) else (place, "", "")
-    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
-    port = port or {"http": "80", "https": "443"}.get(scheme, "11434")
-    return f"{scheme or 'http'}://{host}:{port}/{path}".rstrip("/")
+    """Reads OLLAMA_HOST, the address of Ollama's server, as Ollama's client does. A password in it is dropped."""
+    from ollama._client import _parse_host
+
+    return _parse_host(os.environ.get("OLLAMA_HOST", "").strip("\"' "))
