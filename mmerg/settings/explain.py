@@ -4,7 +4,6 @@ list(find_problems("limt=3", RunSettings))    # there is no setting limt; did yo
 """
 
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from hydra.errors import HydraException
 
 from mmerg.settings.groups import is_model, list_groups, list_options, suggest_options
 from mmerg.settings.kinds import SettingsModel
-from mmerg.settings.overrides import quote_text
 from mmerg.settings.problems import COMMAND_LINE, Problem, format_value, unknown_setting
 from mmerg.settings.tree import get_fields, model_at
 
@@ -32,10 +30,7 @@ def find_problems(
         several = OverridesParser.create().parse_override(argument).is_sweep_override()
     except (HydraException, ValueError):
         group = next((group for group in list_groups(own) if argument in list_options(group, own)), "")
-        text = f"{prefixed}={quote_text(value)}"
-        as_text = shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
-        hint = f"as a text: {as_text}" if value else "a setting is key=value"
-        hint = f"did you mean {group}={argument}?" if group else hint
+        hint = f"did you mean {group}={argument}?" if group else "a setting is key=value"
         yield Problem(group or key, f"{format_value(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
     if key in list_command_groups(kind, own):

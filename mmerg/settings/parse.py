@@ -84,7 +84,7 @@ def try_parse(config: DictConfig, kind: type[Settings], own: Sequence[Path]) -> 
         missing.append("dataset.root")
     folder = own[0] if own else None
     problems = [Problem(group, f"no {group} is chosen", suggest_options(group, None, folder)) for group in absent]
-    problems += [*map(missing_value, dict.fromkeys(missing)), *_unread(raw), *_find_unknown_users(raw)]
+    problems += [*map(missing_value, dict.fromkeys(missing)), *_unread(raw)]
     try:
         return kind.model_validate(plain), problems or unresolved
     except ValidationError as error:
@@ -158,13 +158,3 @@ def _whole(key: str, path: str) -> str:
     """Expands ~ in a path. Paths that a run reads are made absolute."""
     home = os.path.expanduser(path)  # noqa: PTH111 - pathlib raises for an unknown user
     return home if key in _AS_TYPED or path.startswith("package:") else str(Path(home).absolute())
-
-
-def _find_unknown_users(raw: Plain) -> Iterator[Problem]:
-    """Finds paths such as ~nosuchuser/x, which would otherwise name a folder called "~nosuchuser"."""
-    for key in PATHS:
-        path = get_path(raw, key)
-        if isinstance(path, str) and path.startswith("~") and os.path.expanduser(path) == path:  # noqa: PTH111
-            user = path[1:].partition("/")[0]
-            what = f"{key} is {format_value(path)}, and this computer has no user {user}"
-            yield Problem(key, what, f"correct the name, or for a folder that is called so: {key}=./{path}")

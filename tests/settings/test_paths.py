@@ -1,11 +1,7 @@
 """Paths and quotes in settings, on the command line and in configs."""
 
-from pathlib import Path
-
 import pytest
 
-from mmerg.errors import ConfigError
-from mmerg.settings.compose import compose
 from mmerg.settings.kinds import PLACE
 from mmerg.settings.model import RunSettings
 from mmerg.settings.overrides import prepare_override
@@ -26,14 +22,6 @@ def test_a_tilde_is_the_home_of_the_user(key: str) -> None:
     assert get_path(dump_settings(*BASE, *OPTIONS, f"{key}='~/x y'"), key) == "/home/ana/x y"
 
 
-@pytest.mark.parametrize("key", PATHS_OF_A_RUN)
-def test_the_home_of_an_unknown_user_is_an_error(key: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        dump_settings(*BASE, *OPTIONS, f"{key}='~nosuchuser/x'")
-    assert caught.value.what == f"{key} is '~nosuchuser/x', and this computer has no user nosuchuser"
-    assert caught.value.hint.endswith(f"{key}=./~nosuchuser/x")
-
-
 @pytest.mark.parametrize(
     ("typed", "read"),
     [
@@ -46,9 +34,3 @@ def test_the_home_of_an_unknown_user_is_an_error(key: str) -> None:
 )
 def test_a_value_needs_no_quotes_for_hydra(typed: str, read: object) -> None:
     assert dump_settings(*BASE, prepare_override(typed))[typed.partition("=")[0]] == read
-
-
-def test_a_config_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    (tmp_path / "experiment").mkdir()
-    (tmp_path / "experiment" / "mine.yaml").write_text("\ufeff# @package _global_\nseed: 7\n", encoding="utf-8")
-    assert compose("config", [*BASE, "+experiment=mine"], tmp_path).seed == 7
