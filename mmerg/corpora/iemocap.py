@@ -12,14 +12,16 @@ Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the unpacked full
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora import files
-from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
+from mmerg.errors import CorpusError
 
 LABEL_SETS = {
     "six": ("angry", "happy", "excited", "sad", "frustrated", "neutral"),
@@ -28,14 +30,6 @@ LABEL_SETS = {
 LABELS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": "frustrated", "neu": "neutral"}
 OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis", "missing")  # xxx: no majority of evaluators
 ACTORS = {"F": "Woman", "M": "Man"}
-LEFT, RIGHT = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
-SIDES: dict[str, tuple[Crop | None, Crop | None]] = {  # the crop for the actor with the markers, and for the other
-    "auto": (LEFT, RIGHT),
-    "swapped": (RIGHT, LEFT),
-    "left": (LEFT, LEFT),
-    "right": (RIGHT, RIGHT),
-    "full": (None, None),
-}
 RELEASE = "IEMOCAP_full_release"
 TRANSCRIPTIONS, EVALUATIONS, FILMS = "dialog/transcriptions", "dialog/EmoEvaluation", "dialog/avi/DivX"
 DIALOGUE = re.compile(r"Ses0([1-5])[FM]_(?:impro|script)[0-9]{2}[0-9a-z_]{0,9}")
@@ -55,34 +49,24 @@ class Utterance(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True)
 class Iemocap:
     """The reader of sessions of IEMOCAP. Times are seconds on the clock of the dialogue's avi.
 
     Attributes:
         root: IEMOCAP_full_release or its parent folder.
         label_set: six, or four, which counts excited as happy. Turns with any other label have no emotion.
-        speaker_side: the part of the picture that a turn's clip shows, as the actors are filmed side by side. full
-            shows both. auto shows the left half for the actor with the markers (the letter in the dialogue's name) and
-            the right half for the other; swapped is the opposite. left and right show one half for both.
         clips: whether to find the clips; if not, only the texts are read.
     """
 
     root: str | Path
-    sessions: Sequence[int] | None = (5,)
-    label_set: str = "six"
-    speaker_side: str = "full"
+    sessions: Annotated[Sequence[Annotated[int, Field(ge=1, le=5)]], Field(min_length=1)] = (5,)
+    label_set: Literal["six", "four"] = "six"
     clips: bool = True
 
     def load(self) -> Corpus:
-        """Reads the dialogues of the sessions. Raises ConfigError for an unknown session, label set or side, and
-        CorpusError if files are missing or cannot be used."""
-        sessions = sorted(set(self.sessions or ()))
-        if not sessions or not set(sessions) <= set(range(1, 6)):
-            what = f"IEMOCAP has sessions 1 to 5, and dataset.sessions is [{', '.join(map(str, sessions))}]"
-            raise ConfigError(what, where="dataset.sessions", hint="set a list such as [5] or [1,2,3,4]")
-        files.require_choice(LABEL_SETS, "dataset.label_set", self.label_set)
-        files.require_choice(SIDES, "dataset.reader.speaker_side", self.speaker_side)
+        """Reads the dialogues of the sessions. Raises CorpusError if files are missing or cannot be used."""
+        sessions = sorted(set(self.sessions))
         root = files.root_folder(self.root, ROOT_HINT)
         notes, digest = Counter[str](), sha256()
         clips = files.Clips([root], notes, look=self.clips)
@@ -112,9 +96,6 @@ class Iemocap:
                 script = play if play.startswith("script") else None
                 dialogues.append(Dialogue(dialogue, tuple(turns), script=script, conversation=dialogue))
         split = f"session{'+'.join(map(str, sessions))}"
-        if not dialogues:
-            what = f"no transcription of IEMOCAP's {split} holds a turn"
-            raise CorpusError(what, where=str(root), hint=f"take {TRANSCRIPTIONS} as published")
         labels, counts = LABEL_SETS[self.label_set], files.nonzero(notes)
         return Corpus("iemocap", split, labels, tuple(dialogues), digest.hexdigest(), counts, clips.absent)
 
@@ -126,9 +107,7 @@ class Iemocap:
             emotion = None
         end = utterance.end if utterance.end > utterance.start else None
         notes["spans_reversed"] += end is None
-        markers, other = SIDES[self.speaker_side]
-        crop = markers if utterance.actor == utterance.id[len("Ses05")] else other
-        clip = Clip(film, utterance.start, end, crop) if film and end else None
+        clip = Clip(film, utterance.start, end) if film and end else None
         return Turn(ACTORS[utterance.actor], utterance.text, emotion, clip, utterance.start, end)
 
 
