@@ -14,17 +14,17 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora import files
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.corpora.published import refuse_mixed_up
-from mmerg.errors import CorpusError
 
+Split = Literal["train", "valid", "test"]
 SPEAKER, LISTENER = "Speaker", "Listener"
-SPLITS = ("train", "valid", "test")
 # `selfeval` is not used, but a line without it may end within the utterance.
 COLUMNS = ("conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval")
 ROOT_HINT = "set dataset.root to the folder that holds train.csv, valid.csv and test.csv"
@@ -46,25 +46,22 @@ EKMAN = {emotion: merged for merged, emotions in _MERGED.items() for emotion in 
 LABEL_SETS = {"32": tuple(sorted(EKMAN)), "ekman": tuple(_MERGED)}
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True)
 class Empathetic:
     """The reader of a split of EmpatheticDialogues. root: the folder with the csv files, or its parent folder.
     label_set: 32 for the published emotions, or ekman for the six into which TRACE merges them."""
 
     root: str | Path
-    split: str = "test"
+    split: Split = "test"
     label_set: Literal["32", "ekman"] = "32"
 
     def load(self) -> Corpus:
         """Reads the split. Only listeners' turns may be targets. Dialogues have ids such as `test_hit:0_conv:1`. Raises
-        ConfigError for an unknown split or label set, and CorpusError if the file is missing, damaged or of another
-        split."""
-        files.require_choice(SPLITS, "dataset.split", self.split)
-        files.require_choice(LABEL_SETS, "dataset.label_set", self.label_set)
+        CorpusError if the file is missing, damaged or of another split."""
         root = files.root_folder(self.root, ROOT_HINT)
-        places = {split: [root / f"{split}.csv", root / "empatheticdialogues" / f"{split}.csv"] for split in SPLITS}
-        what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
-        path = files.find(places[self.split], what, ROOT_HINT)
+        file_name = f"{self.split}.csv"
+        what = f"no {file_name} for EmpatheticDialogues' {self.split} split"
+        path = files.find([root / file_name, root / "empatheticdialogues" / file_name], what, ROOT_HINT)
         data = files.read_bytes(path)
         notes: Counter[str] = Counter()
         conversations: dict[str, Rows] = {}
@@ -79,12 +76,11 @@ class Empathetic:
                 rows.setdefault(int(number), row)
             else:
                 notes["rows_incomplete"] += 1
-        _refuse_wrong_contexts(conversations, path, notes)
         dialogues = tuple(self._build_dialogue(name, rows, notes) for name, rows in conversations.items())
         digest = hashlib.sha256(data).hexdigest()
         labels = LABEL_SETS[self.label_set]
         corpus = Corpus("empathetic", self.split, labels, dialogues, digest, files.nonzero(notes))
-        refuse_mixed_up(corpus, path, data, places)
+        refuse_mixed_up(corpus, path)
         return corpus
 
     def _build_dialogue(self, name: str, numbered: Rows, notes: Counter[str]) -> Dialogue:
@@ -92,6 +88,7 @@ class Empathetic:
         contexts = Counter(row["context"] for _, row in rows if row["context"] in EKMAN)
         context = max(contexts, key=contexts.__getitem__, default=None)  # of several, the first in the conversation
         notes["labels_differing"] += contexts.total() - (contexts[context] if context else 0)
+        notes["labels_unknown"] += len(rows) - contexts.total()
         notes["labels_missing"] += 0 if context else len(rows)
         emotion = EKMAN[context] if context and self.label_set == "ekman" else context
         return Dialogue(
@@ -101,18 +98,3 @@ class Empathetic:
             situation=next((row["prompt"] for _, row in rows if row["prompt"]), None),
             conversation=name,
         )
-
-
-def _refuse_wrong_contexts(conversations: Mapping[str, Rows], path: Path, notes: Counter[str]) -> None:
-    """Raises CorpusError without rows, or if most contexts are not emotions of the corpus. Counts `labels_unknown`."""
-    contexts = Counter(row["context"] for rows in conversations.values() for row in rows.values())
-    unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
-    notes["labels_unknown"] = unknown.total()
-    if not contexts:
-        counts = ", ".join(f"{count} {name}" for name, count in files.nonzero(notes).items()) or "no rows"
-        raise CorpusError(f"{path.name} holds no usable row", where=f"{path}; {counts}", hint=files.AS_PUBLISHED)
-    if 2 * unknown.total() > contexts.total():
-        examples = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
-        what = f"most contexts in {path.name} are not emotions of EmpatheticDialogues: {examples}"
-        hint = f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}"
-        raise CorpusError(what, where=str(path), hint=hint)

@@ -11,12 +11,12 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from unicodedata import normalize
 
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import CorpusError
 
 C1 = re.compile("[\x80-\x9f]")
 # Text in GBK, Mac Roman or another code page that is read as cp1252 shows what English text does not: other signs,
@@ -36,13 +36,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # For a name that the system refuses these return False, whereas the methods of Path raise.
 is_file, is_folder = os.path.isfile, os.path.isdir
-
-
-def require_choice(choices: Iterable[str], key: str, value: object) -> None:
-    """Raises ConfigError if the value of the setting `key` is none of the choices."""
-    names = tuple(choices)
-    if value not in names:
-        raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(names)}")
 
 
 def build_corpus_error(what: str, problems: Sequence[str], where: str, hint: str) -> CorpusError:
@@ -65,10 +58,6 @@ def root_folder(root: str | Path, hint: str) -> Path:
         what = f"{folder} is not a folder" if os.path.lexists(folder) else f"{folder} does not exist"
         raise CorpusError(f"no dataset folder: {what}", where=str(folder), hint=hint)
     return folder
-
-
-def first_file(places: Iterable[Path]) -> Path | None:
-    return next(filter(is_file, places), None)
 
 
 def find(places: Sequence[Path], what: str, hint: str, *, is_there: Callable[[Path], bool] = is_file) -> Path:
@@ -111,8 +100,7 @@ class Clips:
         self.absent: dict[str, str] = {}
 
     def find(self, turn: str, name: str) -> Path | None:
-        """Finds the file `name` of a turn ("dia0/3") in the first folder that has it. Raises CorpusError if a folder
-        may not be searched."""
+        """Finds the file `name` of a turn ("dia0/3") in the first folder that has it."""
         if not self.look:
             return None
         path = next(filter(None, (self._path(folder, name) for folder in self.folders)), None)
@@ -127,9 +115,6 @@ class Clips:
             if not file.exists():
                 file = _match_accents(folder, name)
             return file.resolve() if stat.S_ISREG(file.stat().st_mode) else None
-        except PermissionError as error:
-            what = f"cannot look for {file.name}: {error.strerror}"
-            raise CorpusError(what, where=str(file), hint="check the permissions of the folder") from error
         except (OSError, ValueError):  # it does not exist, or no file can have that name
             return None
 

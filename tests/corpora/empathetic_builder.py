@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mmerg.corpora.empathetic import Split
+
 COLUMNS = "conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,tags"
 
 
@@ -42,7 +44,7 @@ def two_conversations() -> list[Line]:
 class Builder:
     """A corpus that `write(root)` writes; the other fields switch faults on."""
 
-    split: str = "test"
+    split: Split = "test"
     lines: list[Line] = field(default_factory=two_conversations)
     header: str = COLUMNS
     newline: str = "\n"

@@ -5,6 +5,8 @@ import io
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mmerg.corpora.meld import Split
+
 COLUMNS = (
     "Sr No.",
     "Utterance",
@@ -66,7 +68,7 @@ def three_dialogues() -> list[Line]:
 class Builder:
     """A corpus whose csv and clips `write(root)` writes; the other fields switch faults on."""
 
-    split: str = "test"
+    split: Split = "test"
     lines: list[Line] = field(default_factory=three_dialogues)
     columns: tuple[str, ...] = COLUMNS
     newline: str = "\r\n"

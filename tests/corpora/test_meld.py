@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.meld import Meld
+from mmerg.corpora.meld import Meld, Split
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError
-from tests.configs import build_protocol
+from mmerg.experiment.build import load_corpus
+from tests.configs import build_protocol, parse_settings
 from tests.corpora.readers import load_or_refuse
 
 from .meld_builder import COLUMNS, Builder, Line, three_dialogues
@@ -143,6 +144,7 @@ def test_quoted_commas_quotes_and_line_breaks(tmp_path: Path) -> None:
         ("7,One, comma too many,Ross,joy,positive,9,0,3,19,x,y\r\n", "rows_malformed"),
         ('7,No id,Ross,joy,positive,,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
         ('7,Bad id,Ross,joy,positive,9,two,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
+        ('7,Again.,Ross,joy,positive,3,1,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_repeated"),
         ('7,No speaker,,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
     ],
 )
@@ -153,29 +155,10 @@ def test_a_damaged_row_is_skipped(tmp_path: Path, extra: str, note: str) -> None
     assert corpus.notes == {note: 1}
 
 
-def test_the_error_of_an_unknown_label_names_its_line_and_the_labels(tmp_path: Path) -> None:
-    builder = Builder(lines=[*three_dialogues(), Line("Hm.", "Ross", "boredom", 9, 0)])
-    path = builder.write(tmp_path)
-    with pytest.raises(CorpusError) as caught:
-        Meld(tmp_path, clips=False).load()
-    assert "'boredom'" in caught.value.what
-    assert caught.value.where == f"{path}, line 8"
-    assert "surprise" in caught.value.hint
-    corpus = Meld(tmp_path, labels=["boredom", "joy", "anger", "sadness", "neutral", "surprise"], clips=False).load()
-    assert corpus.labels[0] == "boredom"
-
-
-def test_two_rows_for_a_turn_are_refused(tmp_path: Path) -> None:
-    builder = Builder(lines=[*three_dialogues(), Line("Again.", "Ross", "joy", 3, 1)])
-    with pytest.raises(CorpusError, match="two rows for utterance 1 of dialogue 3") as caught:
-        load(tmp_path, builder)
-    assert caught.value.where.endswith("line 7, and line 8")
-
-
 def test_an_unknown_split_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"dataset\.split is 'valid'") as caught:
-        Meld(tmp_path, "valid").load()
-    assert "train, dev, test" in caught.value.hint
+    settings = parse_settings("dataset=meld", f"dataset.root={tmp_path}", "dataset.split=valid")
+    with pytest.raises(ConfigError, match="split is 'valid': Input should be 'train', 'dev' or 'test'"):
+        load_corpus(settings.dataset)
 
 
 @pytest.mark.parametrize("folder", ["MELD.Raw", "data/MELD", "test", "MELD.Raw/test"])
@@ -245,22 +228,6 @@ def test_columns_must_occur_once(tmp_path: Path) -> None:
     assert refused(Meld(tmp_path, clips=False)).where.endswith("line 1; it has: nothing")
 
 
-def test_two_splits_with_the_same_bytes_are_refused(tmp_path: Path) -> None:
-    test = Builder().write(tmp_path)
-    dev = Builder(split="dev", csv_folder="dev").write(tmp_path)
-    error = refused(Meld(tmp_path, "test", clips=False))
-    assert error.what.startswith(f"{test} and {dev} are the same file")
-    assert "are the same file" in refused(Meld(tmp_path, "dev", clips=False)).what
-
-
-@needs_real
-def test_the_test_split_under_the_name_of_dev_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "dev_sent_emo.csv").write_bytes((REAL / "test_sent_emo.csv").read_bytes())
-    error = refused(Meld(tmp_path, "dev", clips=False))
-    assert error.what == "dev_sent_emo.csv holds the test split: 2610 turns in 280 dialogues"
-    assert "dev has 1109 turns in 114 dialogues" in error.hint
-
-
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(str.strip)
 NAME = st.sampled_from(["Ross", "Rachel", "Mark Smith, Jr."])
 
@@ -308,7 +275,7 @@ def test_any_bytes_give_a_corpus_or_an_error_of_mmerg(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("split", "rows", "dialogues", "with_history"), [("dev", 1109, 114, 108), ("test", 2610, 280, 268)]
 )
-def test_the_real_csv(split: str, rows: int, dialogues: int, with_history: int) -> None:
+def test_the_real_csv(split: Split, rows: int, dialogues: int, with_history: int) -> None:
     corpus = Meld(REAL, split).load()
     assert len(corpus.dialogues) == dialogues
     assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == rows

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.corpora.dialogue import Clip, Turn
-from mmerg.corpora.meld import Meld
+from mmerg.corpora.meld import Meld, Split
 from mmerg.corpora.protocols import select
 from tests.configs import build_protocol
 
@@ -22,7 +22,7 @@ def clips(turns: tuple[Turn, ...]) -> list[str | None]:
 
 
 @pytest.mark.parametrize(("split", "folder"), LAYOUTS)
-def test_clips_are_found_in_every_layout(tmp_path: Path, split: str, folder: str) -> None:
+def test_clips_are_found_in_every_layout(tmp_path: Path, split: Split, folder: str) -> None:
     Builder(split=split, clip_folder=folder).write(tmp_path)
     corpus = Meld(tmp_path, split).load()
     assert corpus.dialogues[0].turns[1].clip == Clip(tmp_path / folder / "dia0_utt1.mp4")

@@ -1,12 +1,15 @@
 """The published counts are consistent, summed over sessions, and None if unknown."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
 
 from mmerg.corpora import published
-from mmerg.corpora.published import PublishedCounts, find_counts
+from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
+from mmerg.corpora.published import PublishedCounts, find_counts, refuse_mixed_up
+from mmerg.errors import CorpusError
 
 NUMBERS = OmegaConf.to_container(OmegaConf.load(Path(published.__file__).with_name("published.yaml")))
 assert isinstance(NUMBERS, dict)
@@ -50,3 +53,13 @@ def test_sessions_are_summed_in_any_order(sessions: list[int]) -> None:
 )
 def test_unknown_counts_are_none(name: str, split: str) -> None:
     assert find_counts(name, split) is None
+
+
+def test_a_file_with_the_counts_of_another_split_is_refused() -> None:
+    turns = (Turn("Ana", "Hi.", "joy"),)
+    dialogues = (Dialogue("first", turns * (2610 - 279)), *(Dialogue(f"{n}", turns) for n in range(279)))
+    corpus = Corpus("meld", "dev", ("joy",), dialogues, "digest")
+    with pytest.raises(CorpusError, match=r"dev\.csv holds the test split: 2610 turns in 280 dialogues") as caught:
+        refuse_mixed_up(corpus, Path("dev.csv"))
+    assert "dev has 1109 turns in 114 dialogues" in caught.value.hint
+    refuse_mixed_up(replace(corpus, split="test"), Path("test.csv"))

@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import NamedTuple
 
+from mmerg.corpora.empathetic import Split
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.processes import run_main
 
@@ -40,7 +41,8 @@ def planted(labels: list[str], each: int, seed: int = 0, sure: float = 1.0) -> l
 
 def write_talks(root: Path, labels: list[str], each: int = 6) -> Path:
     """Writes train.csv, valid.csv and test.csv, with talks of two turns."""
-    for offset, split in enumerate(("train", "valid", "test")):
+    splits: tuple[Split, ...] = ("train", "valid", "test")
+    for offset, split in enumerate(splits):
         lines = []
         for number, sample in enumerate(planted(labels, each, seed=offset)):
             name = f"hit:{offset}{number}_conv:{offset}{number}"

@@ -4,6 +4,7 @@ import json
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_on_empathetic_dialogues_the_default_labels_are_ekmans_six() -> None:
     assert parse_settings(*base, "system=trace", "dataset.label_set=32").dataset.label_set == "32"
 
 
-def build_split(split: str, *talks: tuple[str, str, str]) -> Builder:
+def build_split(split: Literal["train", "test"], *talks: tuple[str, str, str]) -> Builder:
     """Dialogues of four turns: a name, an emotion, and the situation, which is also the first turn."""
     lines = [
         Line(f"hit:{number}_conv:{number}", turn, text, context=emotion, prompt=situation, speaker=turn % 2)
