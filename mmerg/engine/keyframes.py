@@ -20,7 +20,7 @@ from mmerg.engine.state import State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import describe_frames
 from mmerg.frames.extract import Outcome, extract
-from mmerg.frames.picture import add_caption, make_montage, to_jpeg
+from mmerg.frames.picture import make_montage, to_jpeg
 from mmerg.frames.store import Frame, FrameStore, Keyframe
 from mmerg.runs import events
 from mmerg.runs.events import OVER_BUDGET, Emit
@@ -141,7 +141,6 @@ class KeyframeSampler:
 
         keyframes: list[Keyframe] = []
         images: list[Image] = []
-        captions: list[str] = []
         blank = self.settings.show == "blank"
         for number, kept_frames in kept.items():
             frames = tuple(map(self._make_grey, kept_frames)) if blank else kept_frames
@@ -154,15 +153,10 @@ class KeyframeSampler:
             texts = [""] * len(frames) if vision else describe_frames(jpegs, times)
             keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
             images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
-            captions += [scene.history[number - 1].speaker] * len(frames) if self.settings.captions else []
-        captions = [f"{number} {speaker}" for number, speaker in enumerate(captions, start=1)]
-        quality = self.settings.jpeg_quality
         if vision and len(images) > max_images:
-            grid = make_montage([image.data for image in images], self.settings.long_side * 2, quality, captions)
-            images = [_image(grid)]
-        elif vision and captions:
-            pairs = zip(images, captions, strict=True)
-            images = [_image(add_caption(image.data, caption, quality)) for image, caption in pairs]
+            jpegs = [image.data for image in images]
+            grid = make_montage(jpegs, self.settings.long_side * 2, self.settings.jpeg_quality)
+            images = [Image(sha256(grid).hexdigest(), grid)]
         state = State(scene, tuple(keyframes), tuple(images) if vision else ())
         turns = tuple(_turn_frames(turn, keyframes, problem) for turn, problem in sorted(problems.items()))
         emit(events.FramesTaken(sample=scene.id, form=get_frames_form(state), turns=turns))
@@ -171,10 +165,6 @@ class KeyframeSampler:
     def _make_grey(self, frame: Frame) -> Frame:
         grey = np.full((frame.height, frame.width, 3), 128, np.uint8)
         return frame.model_copy(update={"sha256": self.store.write(to_jpeg(grey, self.settings.jpeg_quality))})
-
-
-def _image(data: bytes) -> Image:
-    return Image(sha256(data).hexdigest(), data)
 
 
 def limit_frames(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:

@@ -82,7 +82,7 @@ def _describe_source(clip: Clip, settings: FramesSettings) -> str | ClipError:
         what = f"the file cannot be read: {error.strerror}"
         return failed("unreadable", what, hint="check permissions")
     # These settings do not change the extracted frames, but which of them are shown, and how.
-    relevant = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show"})
+    relevant = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "show"})
     request = {"clip": asdict(clip), "settings": relevant, "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
     return json.dumps(request | file, sort_keys=True, default=str)

@@ -7,7 +7,6 @@ import importlib
 import math
 import os
 import threading
-import unicodedata
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
@@ -84,17 +83,10 @@ def measure_sharpness(grey: NDArray[np.uint8]) -> float:
     return float(deviation[0][0]) ** 2
 
 
-def add_caption(data: bytes, caption: str, quality: int) -> bytes:
-    """Draws a caption into the top left corner of a JPEG. Raises ClipError `unreadable` if `data` is not a picture."""
-    picture = from_jpeg(data)
-    _draw_caption(picture, caption)
-    return to_jpeg(picture, quality)
-
-
-def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequence[str] = ()) -> bytes:
+def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int) -> bytes:
     """Combines frames in one JPEG whose long side has at most `long_side` pixels, for models that take a single image.
-    The frames are in a grid, from left to right and top to bottom. Each has its caption, or without captions its number
-    from 1, in its top left corner. Raises ClipError `unreadable` if any of `jpegs` is not a picture."""
+    The frames are in a grid, from left to right and top to bottom. Each has its number from 1 in its top left corner.
+    Raises ClipError `unreadable` if any of `jpegs` is not a picture."""
     pictures = [from_jpeg(data) for data in jpegs]
     width, height = max(p.shape[1] for p in pictures), max(p.shape[0] for p in pictures)
     count = len(pictures)
@@ -111,19 +103,18 @@ def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions:
         small = shrink(picture, (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))))
         top, left = (height - small.shape[0]) // 2, (width - small.shape[1]) // 2
         cell[top : top + small.shape[0], left : left + small.shape[1]] = small
-        _draw_caption(cell, captions[index] if captions else str(index + 1))
+        _draw_number(cell, index + 1)
     return to_jpeg(sheet, quality)
 
 
-def _draw_caption(cell: Picture, text: str) -> None:
-    """Draws `text` in white on a black box, cut off at the right edge. The letters are a ninth of the cell high, but at
-    least 14 pixels. The font has only plain Latin letters; others are dropped."""
-    text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().strip()
+def _draw_number(cell: Picture, number: int) -> None:
+    """Draws a number in white on a black box. Digits are a ninth of the cell high, but at least 14 pixels."""
     height = max(14, cell.shape[0] // 9)
     edge = max(3, height // 4)
     scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, height, 2)
-    (width, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
+    (width, _), _ = cv2.getTextSize(str(number), cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
     cell[: height + 2 * edge, : width + 2 * edge] = 0
     label = np.ascontiguousarray(cell)  # putText needs a contiguous array, and the cell is a view
-    cv2.putText(label, text, (edge, height + edge), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 2, cv2.LINE_AA)
+    place, white = (edge, height + edge), (255, 255, 255)
+    cv2.putText(label, str(number), place, cv2.FONT_HERSHEY_SIMPLEX, scale, white, 2, cv2.LINE_AA)
     cell[:] = label

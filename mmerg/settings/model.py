@@ -169,7 +169,6 @@ class FramesSettings(SettingsModel):
     long_side: Side = 448
     jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
     max_seconds: Seconds = 60.0
-    captions: bool = False
     show: Literal["own", "blank", "shuffled"] = "own"
 
 

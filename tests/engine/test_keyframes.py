@@ -177,19 +177,6 @@ def test_a_turn_that_loses_frames_keeps_its_apex() -> None:
     assert frames[3] in limit_frames({1: frames}, 2)[1]
 
 
-def test_captions_are_drawn_only_into_images_that_are_sent(clips: dict[str, Path], tmp_path: Path) -> None:
-    sampled = Sampled(sample(clips["one"], clips["two"]), tmp_path, captions=True)
-    own = [sampled.store.read(keyframe.frame.sha256) for keyframe in sampled.state.keyframes]
-    sent = {image.sha256 for image in sampled.state.images}
-    assert len(sent | {keyframe.frame.sha256 for keyframe in sampled.state.keyframes}) == 8
-    assert all(image.data != data for image, data in zip(sampled.state.images, own, strict=True))
-    assert sampled.event.form == "images"
-    grid, captioned = (
-        Sampled(sample(clips["one"]), tmp_path, max_images=1, captions=on).state.images for on in (False, True)
-    )
-    assert (len(grid), len(captioned), grid == captioned) == (1, 1, False)
-
-
 @pytest.mark.parametrize("vision", [True, False])
 def test_blank_frames_are_grey(clips: dict[str, Path], tmp_path: Path, vision: bool) -> None:
     own = Sampled(sample(clips["one"], clips["two"]), tmp_path, vision=vision)
