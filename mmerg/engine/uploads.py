@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, Self, cast
+from typing import Literal, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from mmerg.engine.keyframes import ClipPrefetcher
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import Outcome, extract
-from mmerg.frames.picture import Picture, cv2, fit_size, put_on_white, shrink, to_jpeg
+from mmerg.frames.picture import Picture, fit_size, put_on_white, shrink, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.frames.video import Video
 from mmerg.settings.model import FramesSettings
@@ -107,18 +107,15 @@ def _decode_picture(data: bytes) -> Picture:
     from PIL import ImageOps
 
     Image = _import_pillow()  # noqa: N806
-    hint = "export it as JPEG or PNG"
     try:
         with Image.open(BytesIO(data)) as image:  # reads only the header
             _check_pixels("picture", *image.size)
-            if image.has_transparency_data or image.format in ("HEIF", "AVIF"):
-                return put_on_white(np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))[:, :, [2, 1, 0, 3]])
+            upright = ImageOps.exif_transpose(image)
+            if image.has_transparency_data:
+                return put_on_white(np.asarray(upright.convert("RGBA"))[:, :, [2, 1, 0, 3]])
+            return np.asarray(upright.convert("RGB"))[:, :, [2, 1, 0]]
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise ClipError("unreadable", "a picture cannot be decoded", hint=hint) from error
-    picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    if picture is None:
-        raise ClipError("unreadable", "a picture cannot be decoded", hint=hint)
-    return cast(Picture, picture)
+        raise ClipError("unreadable", "a picture cannot be decoded", hint="export it as JPEG or PNG") from error
 
 
 def _import_pillow() -> ModuleType:
