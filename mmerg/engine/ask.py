@@ -17,7 +17,7 @@ from mmerg.backends.protocol import Backend, Completion, Finish, Message, Reques
 from mmerg.backends.thinking import separate_thoughts
 from mmerg.engine.clean import clean
 from mmerg.engine.forms import Forms
-from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, list_orders, read_labels
+from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, list_orders, read_choice
 from mmerg.engine.prompts import LABEL, Inputs, Prompts, get_bounds, select_inputs
 from mmerg.engine.sources import BoundSource
 from mmerg.engine.state import Candidate, Correction, Output, State
@@ -123,7 +123,7 @@ class Asker:
             request = Request(messages, Sampling(num_predict=TOKENS), build_schema(order), True, ALTERNATIVES)
             completion = self.backend.complete(request)
             self.emit(_describe_call({**place, "attempt": 0}, request, completion))
-            readings.append(read_labels(completion, labels))
+            readings.append(read_choice(completion, labels, "reads: labels"))
         mean = {label: round(fmean(reading[label] for reading in readings), 6) for label in labels}
         scores = stage.prior.calibrate(mean) if stage.prior else mean
         self.emit(events.LabelsRead(**place, logprobs=mean, calibrated=stage.prior is not None))

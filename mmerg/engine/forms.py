@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-import numpy as np
-
 from mmerg.backends.protocol import Completion, Request, Sampling, build_likelihood_request
-from mmerg.engine.labels import ALTERNATIVES, read_top_logprobs, require_logprobs
+from mmerg.engine.labels import ALTERNATIVES, read_choice
 from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import Output, State
 from mmerg.errors import CompletionError, Failure
@@ -101,29 +99,8 @@ class Forms:
         messages = self.prompts.render_messages(question, state, {}, "", None)
         schema = json.dumps({"enum": [json.loads(word) for word in words]})
         request = Request(messages, Sampling(num_predict=8), schema, logprobs=True, alternatives=ALTERNATIVES)
-        completion = self.call(request)
-        require_logprobs(completion, f"the template {question.name}.j2")
-        return log_odds(completion, words)
-
-
-def log_odds(completion: Completion, words: Sequence[str]) -> float:
-    """Returns log p(words[0]) − log p(words[1]) at the first token that begins one of the words, in any case.
-
-    The words differ in their first letter. A word that no top token begins gets the bound of `read_top_logprobs`.
-    Raises CompletionError if no token begins a word.
-    """
-
-    def begins(token: str, word: str) -> bool:
-        return bool(token.strip()) and word.startswith(token.strip().lower())
-
-    place = next((token for token in completion.logprobs if any(begins(token.token, word) for word in words)), None)
-    if place is None:
-        what = f"it is neither {' nor '.join(words)}: {completion.text[:40]!r}"
-        raise CompletionError(Failure.SCHEMA_INVALID, what, where=completion.host)
-    tokens, bound = read_top_logprobs(place)
-    sums = [np.logaddexp.reduce([value for token, value in tokens.items() if begins(token, word)]) for word in words]
-    first, second = (float(value) if np.isfinite(value) else bound for value in sums)
-    return first - second
+        logprobs = read_choice(self.call(request), words, f"the template {question.name}.j2")
+        return logprobs[words[0]] - logprobs[words[1]]
 
 
 def _read_decoy(stage: Stage, decoy: object) -> Output:

@@ -64,15 +64,15 @@ def require_logprobs(completion: Completion, needed_by: str) -> None:
     raise ConfigError(what, where=completion.host, hint="update it (see mmerg doctor), or use another system")
 
 
-def read_labels(completion: Completion, labels: Sequence[str]) -> dict[str, float]:
-    """Returns the normalised natural log-probability of each label, read from the first token that is not only white
-    space or a quotation mark.
+def read_choice(completion: Completion, labels: Sequence[str], needed_by: str) -> dict[str, float]:
+    """Returns the normalised natural log-probability of each label, or other choice, read from the first token that is
+    not only white space or a quotation mark. needed_by: names what needs them, for errors.
 
     The labels that a token begins share its probability equally. A label that no top token begins gets the bound of
     `read_top_logprobs`. Raises ConfigError if the completion has no log-probabilities, and CompletionError if no token
     begins a label.
     """
-    require_logprobs(completion, "reads: labels")
+    require_logprobs(completion, needed_by)
     logprobs = dict.fromkeys(labels, -np.inf)
     place = next((token for token in completion.logprobs if token.token.strip(_AROUND)), completion.logprobs[0])
     tokens, bound = read_top_logprobs(place)

@@ -148,7 +148,7 @@ def test_a_comparison_asks_in_both_orders() -> None:
 @pytest.mark.parametrize(
     ("completion", "error", "message"),
     [
-        (one_token_completion(("Well", -0.1), ("So", -2.0)), CompletionError, "it is neither true nor false: 'Well'"),
+        (one_token_completion(("Well", -0.1), ("So", -2.0)), CompletionError, "it is none of true, false: 'Well'"),
         (Completion(text="true", finish=Finish.LENGTH), ConfigError, "no log-probabilities"),
     ],
 )

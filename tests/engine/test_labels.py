@@ -10,7 +10,7 @@ import pytest
 from mmerg.audit import main
 from mmerg.backends.protocol import Completion, Finish, Request, TokenLogprob
 from mmerg.backends.scripted import ScriptItem
-from mmerg.engine.labels import list_orders, read_labels
+from mmerg.engine.labels import list_orders, read_choice
 from mmerg.errors import CompletionError, ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
@@ -32,23 +32,29 @@ def completion(likeliest: Mapping[str, float]) -> Completion:
 
 
 def test_labels_are_read_from_the_tokens_that_begin_them() -> None:
-    read = read_labels(completion({"joy": 0.4, "s": 0.2, " Sad": 0.1, "The": 0.1, "neu": 0.05}), LABELS)
+    read = read_choice(
+        completion({"joy": 0.4, "s": 0.2, " Sad": 0.1, "The": 0.1, "neu": 0.05}), LABELS, "reads: labels"
+    )
     expected = dict(zip(LABELS, (0.05, 0.4, 0.2, 0.1), strict=True))
     assert {label: exp(value) * 0.75 for label, value in read.items()} == pytest.approx(expected, abs=1e-5)
-    unnamed = read_labels(completion({"joy": 0.5, "The": 0.1}), LABELS)
+    unnamed = read_choice(completion({"joy": 0.5, "The": 0.1}), LABELS, "it")
     assert exp(unnamed["sadness"]) == pytest.approx(0.1 / 0.8, abs=1e-5)  # the bound for tokens not listed
     with pytest.raises(ConfigError, match="gives no log-probabilities"):
-        read_labels(Completion(text='"joy"', finish=Finish.STOP), LABELS)
+        read_choice(Completion(text='"joy"', finish=Finish.STOP), LABELS, "it")
 
 
 def test_a_label_needs_a_token_that_begins_it() -> None:
     first = completion({"The": 0.6, "I": 0.2}).logprobs[1].model_copy(update={"token": "sur", "logprob": -9.0})
-    forced = read_labels(Completion(text='"sur', finish=Finish.LENGTH, logprobs=(first,)), LABELS)  # by the schema
+    forced = read_choice(
+        Completion(text='"sur', finish=Finish.LENGTH, logprobs=(first,)), LABELS, "reads: labels"
+    )  # by the schema
     assert max(forced, key=lambda label: forced[label]) == "surprise"
     with pytest.raises(CompletionError, match="none of neutral, joy, sadness, surprise: '\"The'"):
-        read_labels(completion({"The": 0.6, "I": 0.2}), LABELS)
+        read_choice(completion({"The": 0.6, "I": 0.2}), LABELS, "it")
     with pytest.raises(ConfigError, match="thinks before it answers"):
-        read_labels(Completion(text="", thinking="Let me see", finish=Finish.LENGTH, logprobs=(first,)), LABELS)
+        read_choice(
+            Completion(text="", thinking="Let me see", finish=Finish.LENGTH, logprobs=(first,)), LABELS, "reads: labels"
+        )
 
 
 def test_every_second_order_reverses_the_one_before() -> None:

@@ -8,7 +8,7 @@ import pytest
 from mmerg.backends.embedded import Embedded
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Backend, Message, Request, Sampling
-from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, read_labels
+from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, read_choice
 from mmerg.runs.facts import find_response_logprobs
 from tests.ollama_server import Server
 
@@ -39,7 +39,7 @@ def check_labels(backend: Backend) -> None:
     labels = ("neutral", "joy", "sadness")
     request = Request((Message("user", asked),), Sampling(num_predict=TOKENS), build_schema(labels), True, ALTERNATIVES)
     completion = backend.complete(request)
-    read = read_labels(completion, labels)
+    read = read_choice(completion, labels, "it")
     assert sum(map(exp, read.values())) == pytest.approx(1.0, abs=1e-4)
     assert len(set(read.values())) > 1
     named = next(one for one in completion.logprobs if one.token.strip('" '))

@@ -138,7 +138,7 @@ def test_a_backend_without_log_probabilities_ends_the_run() -> None:
         assert not isinstance(completion, str | Exception)
         return completion.model_copy(update={"logprobs": ()})
 
-    with pytest.raises(ConfigError, match="the backend gives no log-probabilities"):
+    with pytest.raises(ConfigError, match="the server gives no log-probabilities, which loop=candidates needs"):
         Played("best_of_n", "system.n=3", script=bare)
     assert len(asked) == 1
 

@@ -2,10 +2,11 @@
 
 from collections import Counter
 
+from mmerg.engine.labels import require_logprobs
 from mmerg.engine.loops.audit import is_final
 from mmerg.engine.loops.loop import Ask, Outcome, complete, finish
 from mmerg.engine.state import Candidate, Pass, State
-from mmerg.errors import CompletionError, ConfigError, Failure, SampleError
+from mmerg.errors import CompletionError, Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.runs.facts import sum_logprobs
@@ -48,10 +49,8 @@ def _mean_logprob(path: str, candidate: Candidate) -> float:
     log-probabilities do not match the text, and ConfigError if the backend gives none."""
     symbol, _, field = path.partition(".")
     completion, written = candidate.completions[symbol]
-    if not completion.logprobs and "log-probabilities" not in completion.removed:
-        what = "the backend gives no log-probabilities, which loop=candidates needs to find the likeliest reply"
-        hint = "update the server (see mmerg doctor), or use another system"
-        raise ConfigError(what, where=completion.host, hint=hint)
+    if "log-probabilities" not in completion.removed:
+        require_logprobs(completion, "loop=candidates")
     total, tokens = sum_logprobs(completion, getattr(written, field) if field else str(written), field)
     if total is None:
         what = "its log-probabilities are not those of its text"
