@@ -18,7 +18,7 @@ from jinja2.meta import find_referenced_templates, find_undeclared_variables
 from mmerg.backends.protocol import Message
 from mmerg.corpora.dialogue import Turn
 from mmerg.engine.state import Correction, State
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, format_exception
 from mmerg.runs.events import Form
 from mmerg.runs.identity import OUTPUT, PROMPT, Digests, digest_system
 from mmerg.settings.model import EmotionOf
@@ -175,14 +175,7 @@ class Prompts:
         sources: dict[str, str] = {}
         for folder in reversed(self.system.prompts):
             for path in folder.rglob("*.j2"):
-                name = path.relative_to(folder).as_posix()
-                try:
-                    if not path.is_dir():
-                        sources[name] = path.read_text(encoding="utf-8-sig")
-                except (OSError, UnicodeDecodeError) as error:
-                    hint = "templates are text files in UTF-8; rename other files"
-                    what = f"the prompt {name} cannot be read: {error}"
-                    raise ConfigError(what, where=self._folders, hint=hint) from error
+                sources[path.relative_to(folder).as_posix()] = path.read_text(encoding="utf-8-sig")
         return sources
 
     def _require_use(self, stage: Stage) -> None:
@@ -220,9 +213,7 @@ class Prompts:
         try:
             return self._env.get_template(name).render(scope).strip()
         except Exception as error:  # a user's template may raise anything
-            why = f"there is no {error}" if isinstance(error, TemplateNotFound) else str(error)
-            kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
-            what = f"the prompt {name} cannot be rendered: {kind}{why}"
+            what = f"the prompt {name} cannot be rendered: {format_exception(error)}"
             hint = "a template may use only the inputs that its stage sees (system.stages.<name>.sees)"
             raise ConfigError(what, where=self._folders, hint=hint) from error
 

@@ -6,8 +6,8 @@ The server's grammar, the outline and the validation (`mmerg.systems.parsing`) h
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 from pydantic import BaseModel, JsonValue
@@ -51,9 +51,6 @@ class Bounds:
     counts: Mapping[str, range]  # the turns and frames that may be cited, from 1, by "turn" and "frame"
     quotable: tuple[str, ...] = ()  # the texts of the turns that may be quoted
 
-    def __hash__(self) -> int:
-        return hash((self.inputs, *self.choices.items(), *self.counts.items(), self.quotable))
-
 
 @dataclass(frozen=True)
 class Schema:
@@ -71,16 +68,6 @@ class Schema:
 
 def build_json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
     """Builds the JSON schema of one call: without references, in class order, with wire names, every field required."""
-    return _build(cls, bounds if _has_quotes(cls) else replace(bounds, quotable=()))
-
-
-@cache
-def _has_quotes(cls: type[BaseModel]) -> bool:
-    return any("x-quote" in node for node in _nodes(_plain_schema(cls)))
-
-
-@lru_cache(maxsize=512)  # samples with equal numbers of turns and frames share a schema, except for quotes
-def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
     node = _apply_bounds(_plain_schema(cls), bounds)
     on_wire = to_wire(node)
     outline = "\n".join(_outline_lines(get_nodes(on_wire, "properties"), ""))
@@ -126,9 +113,9 @@ def _plain_schema(cls: type[BaseModel]) -> Node:
     try:
         schema = cls.model_json_schema()
     except PydanticUserError as error:
-        raise _make_type_error(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
+        raise _make_type_error(cls.__name__) from error
     if schema != cls.model_json_schema(by_alias=False):
-        raise _make_type_error(cls.__name__, "has a field with an alias")
+        raise _make_type_error(cls.__name__)
     return _inline({**schema, "description": None}, get_nodes(schema, "$defs"), cls.__name__, ())
 
 
@@ -142,23 +129,16 @@ def _inline(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, 
     any_of, ref = node.get("anyOf"), _text(node, "$ref")
     alternatives = any_of if isinstance(any_of, list) else []
     options = [option for option in alternatives if isinstance(option, dict) and option.get("type") != "null"]
-    if len(options) > 1:
-        raise _make_type_error(place, "is of several types")
+    if len(options) > 1 or ref in above:
+        raise _make_type_error(place)
     if options or ref:
-        if ref in above:
-            raise _make_type_error(place, "holds itself")
         inner = options[0] if options else {**defs[ref.rsplit("/", 1)[1]], "description": None}
         rest = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
         return _inline(inner | rest, defs, place, (*above, ref) if ref else above)
-    kind, unknown = _text(node, "type"), sorted(set(node) - {*KEYS, *IGNORED})
-    if "prefixItems" in unknown or (kind == "array" and "items" not in node):
-        raise _make_type_error(place, "is a list whose items are not all of one type")
-    if kind == "object" and not node.get("properties"):
-        raise _make_type_error(place, "has no fields" if "properties" in node else "is a dict")
-    if unknown:
-        raise _make_type_error(place, f"is {', '.join(unknown)}")
-    if kind not in (*PLAIN, "array", "object") and "enum" not in node and "const" not in node:
-        raise _make_type_error(place, "may be anything")
+    kind = _text(node, "type")
+    is_whole = {"object": bool(node.get("properties")), "array": "items" in node}.get(kind, kind in PLAIN)
+    if set(node) - {*KEYS, *IGNORED} or not (is_whole or "enum" in node or "const" in node):
+        raise _make_type_error(place)
     fields = get_nodes(node, "properties").items()
     children: Node = {name: _inline(field, defs, f"{place}.{name}", above) for name, field in fields}
     items = _inline(get_items(node), defs, place, above) if "items" in node else None
@@ -191,9 +171,9 @@ def _apply_bounds(node: Node, bounds: Bounds) -> Node:
     return {key: kept[key] for key in KEYS if kept.get(key) is not None}
 
 
-def _make_type_error(place: str, what: str) -> ConfigError:
+def _make_type_error(place: str) -> ConfigError:
     return ConfigError(
-        f"{place} {what}, which no model can be asked for",
+        f"{place} is of a type that no model can be asked for",
         where=place,
         hint="use text, numbers, booleans, Literal, Choice, Index, lists of one of them (list[X], tuple[X, …, ...]), "
         "and classes of such fields, without aliases; X | None with needs(…) for what is not always asked for",

@@ -260,7 +260,7 @@ def test_a_class_with_a_digest_is_not_identified_by_its_files(tmp_path: Path) ->
     ("template", "message"),
     [
         ("{{ 1 / 0 }}", "ZeroDivisionError: division by zero"),
-        ("{% include 'none.j2' %}", "there is no none.j2"),
+        ("{% include 'none.j2' %}", "TemplateNotFound: none.j2"),
     ],
 )
 def test_an_error_in_a_template_is_a_config_error(template: str, message: str, tmp_path: Path) -> None:

@@ -270,23 +270,21 @@ class Called(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("cls", "message"),
+    ("cls", "place"),
     [
-        (Tree, "Tree.children holds itself"),
-        (Outer, "Outer.inner.several is of several types"),
-        (Pair, "Pair.pair is a list whose items are not all of one type"),
-        (Weights, "Weights.weights is a dict"),
-        (Holder, "Holder.inner has no fields"),
-        (Anything, "Anything.value may be anything"),
-        (Renamed, "Renamed has a field with an alias"),
-        (Called, "Called is of a type that JSON does not know (Cannot generate a JsonSchema for core_schema."),
+        (Tree, "Tree.children"),
+        (Outer, "Outer.inner.several"),
+        (Pair, "Pair.pair"),
+        (Weights, "Weights.weights"),
+        (Holder, "Holder.inner"),
+        (Anything, "Anything.value"),
+        (Renamed, "Renamed"),
+        (Called, "Called"),
     ],
 )
-def test_an_unsupported_type_is_an_error(cls: type[BaseModel], message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+def test_an_unsupported_type_is_an_error(cls: type[BaseModel], place: str) -> None:
+    with pytest.raises(ConfigError, match=f"{place} is of a type that no model can be asked for") as caught:
         find_vocabularies(cls)
-    assert caught.value.what.startswith(message)
-    assert caught.value.what.endswith(", which no model can be asked for")
     assert "list[X]" in caught.value.hint
 
 
