@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, MmergError, format_exception, locate_error
 from mmerg.settings.kinds import ClassSpec
+from mmerg.storage.files import describe_error
 
 
 def instantiate(spec: ClassSpec, where: str) -> object:
@@ -37,14 +38,11 @@ def _build(node: object, where: str) -> object:
     except MmergError:
         raise
     except (Exception, SystemExit) as error:  # sys.exit() in the user's code must not end the command with its code
-        why = " ".join(format_exception(error).split())
+        why, place = " ".join(format_exception(error).split()), ""
         if isinstance(error, ValidationError):
-            why = "; ".join(
-                f"{'.'.join(map(str, problem['loc']))} is {problem['input']!r:.60}: {problem['msg']}"
-                for problem in error.errors(include_url=False)
-            )
-        inside = error.__traceback__ and error.__traceback__.tb_next  # otherwise the arguments do not fit
-        place = f", {locate_error(error)}" if inside and not isinstance(error, ValidationError) else ""
+            why = describe_error(error)
+        elif error.__traceback__ and error.__traceback__.tb_next:  # otherwise the arguments do not fit
+            place = f", {locate_error(error)}"
         raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
 
 
