@@ -22,7 +22,7 @@ ASSISTANT = re.compile(
     r"|\bfeel free to\b|\bi('|’)?m here to (help|assist|listen)\b|\bis there anything (else )?i can\b",
     re.IGNORECASE,
 )
-SAYING_ONES_NAME = r"(?<!i'm )(?<!i’m )(?<!i am )(?<!name is )(?<!name's )(?<!it's )"
+OWN_INTRODUCTION = r"(?<!i'm )(?<!i’m )(?<!i am )(?<!name is )(?<!name's )(?<!it's )"
 COPIED = 85.0  # similarity, of 100, from which two texts are the same line
 
 
@@ -36,7 +36,7 @@ def reply_faults(output: Output, state: State) -> dict[str, float]:
         "an assistant's phrase": bool(ASSISTANT.search(text)),
         "a narration": any(_narrates(text, name) for name in {me, *others} if name),
         f"{me} speaks to {me}": bool(me)
-        and bool(re.search(rf"{SAYING_ONES_NAME}\b{re.escape(me)}\b(?=[,.!?]|$)", text, re.IGNORECASE)),
+        and bool(re.search(rf"{OWN_INTRODUCTION}\b{re.escape(me)}\b(?=[,.!?]|$)", text, re.IGNORECASE)),
     }
     for turn in scene.history:
         if len(text.split()) > 2 and fuzz.ratio(text.lower(), turn.text.lower()) > COPIED:
@@ -45,7 +45,8 @@ def reply_faults(output: Output, state: State) -> dict[str, float]:
 
 
 def cues_not_in_turn(output: Output, state: State) -> dict[str, float]:
-    """Textual cues of which most words are not in the turn that they name, each with the share of missing words."""
+    """Finds textual cues of which most words are not in the turn that they name. Returns each with the share of missing
+    words."""
     found = {}
     for cue in getattr(output, "textual_cues", ()):
         said = {word for turn in state.scene.history[cue.turn - 1 : cue.turn] for word in _words(turn.text)}
@@ -57,7 +58,7 @@ def cues_not_in_turn(output: Output, state: State) -> dict[str, float]:
 
 
 def _narrates(text: str, name: str) -> bool:
-    """Whether a text begins with narration: "Ross looks …", "Ross's face …"."""
+    """Returns True if a text begins with narration: "Ross looks …", "Ross's face …"."""
     tells = r"('s|’s)? (face|eyes|voice|is|was|seems|looks|feels|smiles|nods|sighs|takes|turns|thinks|says)\b"
     return bool(re.match(re.escape(name) + tells, text.strip(), re.IGNORECASE))
 
