@@ -65,7 +65,7 @@ class Empathetic:
         data = files.read_bytes(path)
         notes: Counter[str] = Counter()
         conversations: dict[str, Rows] = {}
-        for _, cells in files.read_table(data, path, COLUMNS, notes, quoted=False):
+        for cells in files.read_table(data, path, COLUMNS, notes, quoted=False):
             row = {column: cell.replace("_comma_", ",") for column, cell in cells.items()}
             name, number = row["conv_id"], row["utterance_idx"]
             if not row["speaker_idx"].isdecimal():  # a literal comma has shifted the cells

@@ -1,9 +1,9 @@
 """Helpers for readers: finding files and clips, decoding lines of mixed encodings, and reading tables.
 
-Damaged lines are skipped and counted in `notes`.
+Rows that cannot be used are skipped and counted in `notes`.
 
     path = find([Path("test_sent_emo.csv")], "no csv for the test split", "set dataset.root")
-    for line, cells in read_table(read_bytes(path), path, ("Utterance", "Speaker"), notes): ...
+    for cells in read_table(read_bytes(path), path, ("Utterance", "Speaker"), notes): ...
 """
 
 import csv
@@ -12,7 +12,6 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from io import StringIO
 from pathlib import Path
 from unicodedata import normalize
 
@@ -29,7 +28,6 @@ GARBLED = re.compile(
 # The first bytes of ’ “ … in UTF-8, as shown by a spreadsheet that took the file for cp1252, Mac Roman or GBK.
 MOJIBAKE = re.compile("â€|‚Ä|鈥")
 MAX_PROBLEMS = 10  # in one message
-MAX_JOINED_LINES = 5  # a quoted utterance that needs more lines has lost its closing quote
 AS_PUBLISHED = "use the published file"
 TO_UTF8 = "save it as UTF-8, or convert it: iconv -f ENCODING -t UTF-8 FILE"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -168,11 +166,11 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
 
 def read_table(
     data: bytes, path: Path, columns: Sequence[str], notes: Counter[str], *, quoted: bool = True
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yields the records of a comma-separated file: the number of the first line, from 1, and stripped cells by column.
+) -> Iterator[dict[str, str]]:
+    """Yields the records of a comma-separated file: stripped cells by column.
 
-    A record that is misquoted, too short or too long is skipped and counted in `rows_malformed`. Raises CorpusError for
-    an encoding other than UTF-8 and cp1252, and if one of `columns` is missing or occurs twice.
+    A record that is too short or too long is skipped and counted in `rows_malformed`. Raises CorpusError for an
+    encoding other than UTF-8 and cp1252, for a wrong quote, and if one of `columns` is missing or occurs twice.
     """
     refuse_wide(data, path)
     lines = decode_lines(data, notes)
@@ -183,30 +181,21 @@ def read_table(
         what = f"{path.name} was read in a wrong encoding and saved again"
         hint = f"{AS_PUBLISHED}; a spreadsheet must import it as UTF-8"
         raise CorpusError(what, where=f"{path}, line {lines.index(garbled_line) + 1}", hint=hint)
-    header = _split_cells(lines[0], quoted) or []
-    if wrong := [name for name in columns if header.count(name) != 1]:
-        what = f"{path.name} needs these columns once each: {', '.join(wrong)}"
-        where = f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}"
-        raise CorpusError(what, where=where, hint=f"{AS_PUBLISHED}; needed are {', '.join(columns)}")
-    fewest = 1 + max(map(header.index, columns))
-    index = 1
-    while index < len(lines):
-        cells, joined = None, 0
-        while cells is None and joined < min(MAX_JOINED_LINES, len(lines) - index):
-            joined += 1  # an open quote may continue on the next line
-            cells = _split_cells("\n".join(lines[index : index + joined]), quoted)
-        if cells and len(cells) >= fewest and not (quoted and any(cells[len(header) :])):
-            yield index + 1, dict(zip(header, cells, strict=False))
-            index += joined
-        else:
-            notes["rows_malformed"] += bool(lines[index].strip())
-            index += 1
-
-
-def _split_cells(text: str, quoted: bool) -> list[str] | None:
-    """Returns the stripped cells of a record, or None if it is misquoted."""
+    with_ends = (f"{line}\n" for line in lines)
+    records = csv.reader(with_ends, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=True)
     try:
-        cells = next(csv.reader(StringIO(text, newline="\n"), strict=True), []) if quoted else text.split(",")
-    except csv.Error:
-        return None
-    return [cell.strip() for cell in cells]
+        header = [cell.strip() for cell in next(records)]
+        if wrong := [name for name in columns if header.count(name) != 1]:
+            what = f"{path.name} needs these columns once each: {', '.join(wrong)}"
+            where = f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}"
+            raise CorpusError(what, where=where, hint=f"{AS_PUBLISHED}; needed are {', '.join(columns)}")
+        fewest = 1 + max(map(header.index, columns))
+        for record in records:
+            cells = [cell.strip() for cell in record]
+            if len(cells) >= fewest and not (quoted and any(cells[len(header) :])):
+                yield dict(zip(header, cells, strict=False))
+            else:
+                notes["rows_malformed"] += any(cells)
+    except csv.Error as error:
+        what = f"{path.name} is damaged: {error}"
+        raise CorpusError(what, where=f"{path}, line {records.line_num}", hint=AS_PUBLISHED) from error

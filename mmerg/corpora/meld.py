@@ -92,7 +92,7 @@ class Meld:
 def _read_rows(path: Path, data: bytes, notes: Counter[str]) -> dict[Key, Cells]:
     """Reads the rows by id. Rows without ids, a speaker or a text, and repeated rows are skipped and counted."""
     rows: dict[Key, Cells] = {}
-    for _, cells in files.read_table(data, path, COLUMNS, notes):
+    for cells in files.read_table(data, path, COLUMNS, notes):
         key = _read_numbers(cells, "Dialogue_ID", "Utterance_ID")
         if key is None or not (cells["Speaker"] and cells["Utterance"]):
             notes["rows_incomplete"] += 1

@@ -139,7 +139,6 @@ def test_quoted_commas_quotes_and_line_breaks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "note"),
     [
-        ('7,"A lost quote,Ross,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_malformed"),
         ("7,Cut off,Ross,joy\r\n", "rows_malformed"),
         ("7,One, comma too many,Ross,joy,positive,9,0,3,19,x,y\r\n", "rows_malformed"),
         ('7,No id,Ross,joy,positive,,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
@@ -183,6 +182,13 @@ def test_a_dialogue_names_its_episode_and_conversation(
     corpus = load(tmp_path, Builder(lines=lines))
     [dialogue] = corpus.dialogues
     assert (dialogue.episode, dialogue.conversation, corpus.notes) == (episode, "meld/test/dia0", notes)
+
+
+def test_a_lost_quote_is_refused_with_its_line(tmp_path: Path) -> None:
+    lost = '7,"A lost quote,Ross,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n'
+    with pytest.raises(CorpusError, match=r"test_sent_emo\.csv is damaged: ',' expected after '\"'") as caught:
+        load(tmp_path, Builder(extra=lost))
+    assert caught.value.where.endswith("test_sent_emo.csv, line 8")
 
 
 def refused(reader: Meld) -> CorpusError:
