@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
-
 from mmerg.settings.groups import is_model, list_groups, list_options, suggest_options
 from mmerg.settings.kinds import SettingsModel
+from mmerg.settings.overrides import is_override
 from mmerg.settings.problems import COMMAND_LINE, Problem, format_value, unknown_setting
 from mmerg.settings.tree import get_fields, model_at
 
@@ -26,19 +24,14 @@ def find_problems(
     key = prefixed.lstrip("+~")
     if re.split(r"[./]", key)[0] == "hydra":
         return
-    try:
-        several = OverridesParser.create().parse_override(argument).is_sweep_override()
-    except (HydraException, ValueError):
+    if not is_override(argument):
         group = next((group for group in list_groups(own) if argument in list_options(group, own)), "")
         hint = f"did you mean {group}={argument}?" if group else "a setting is key=value"
         yield Problem(group or key, f"{format_value(argument)} cannot be read as a setting", hint, COMMAND_LINE)
-        return
-    if key in list_command_groups(kind, own):
+    elif key in list_command_groups(kind, own):
         yield from _find_option_problems(prefixed, value, own, sweep)
     elif _KEY.fullmatch(key) and prefixed[0] != "+" and not _is_known(kind, key):
         yield unknown_setting(kind, key)
-    elif several and not sweep:
-        yield Problem(key, f"{key} is {format_value(value)}", f"one value; -m {argument} runs each", COMMAND_LINE)
 
 
 def _is_known(kind: type[SettingsModel], key: str) -> bool:

@@ -37,7 +37,7 @@ def outside_runs(folder: Path) -> list[str]:
     [
         (("rum",), "there is no command rum\n  where: command line\n  next:  did you mean mmerg run?"),
         (("run", "limt=3", "frames.max_frame=3", "dataset=medl"), "3 settings are wrong"),
-        (("run", "dataset=demo", "seed=1,2"), "seed is '1,2'\n  where: command line\n  next:  one value; -m seed=1,2"),
+        (("run", "dataset=demo", "seed=1,2"), "Ambiguous value for argument 'seed=1,2'"),
         (("run", "dataset=demo", "hydra/launcher=jobli"), "Available options in 'hydra/launcher': basic joblib"),
         (("run", "dataset=demo", "ids=[\x1b[31m"), r"'ids=[\x1b[31m' cannot be read as a setting"),
         (("run", "dataset=demo", "--config-dir=nowhere"), "give the folder above the groups"),
