@@ -42,10 +42,8 @@ class Forms:
         faults = ", ".join(self.find_faults(stage, state)) if form == "code" else ""
         score = self.score(stage, state, form)
         reason = f"{form} {score:.2f}, passes from {threshold:.2f}{f': {faults}' if faults else ''}"
-        if score >= threshold:
-            return Verdict(reason=reason, passed=True, correction="", form=form, score=score)
-        correction = f"avoid: {faults}" if faults else ANEW
-        return Verdict(reason=reason, passed=False, correction=correction, form=form, score=score)
+        passed, advice = score >= threshold, f"avoid: {faults}" if faults else ANEW
+        return Verdict(reason=reason, passed=passed, correction="" if passed else advice, form=form, score=score)
 
     def score(self, stage: Stage, state: State, form: str) -> float:
         """Returns the score of the output of `stage`, without later outputs. Raises CompletionError if it has none."""
