@@ -33,7 +33,7 @@ def job(settings: TrainSettings) -> int:
         raise ConfigError(what, where="dataset.reader", hint="dataset=empathetic, dataset=meld, or a reader with split")
 
     def read(split: str) -> Corpus:
-        return read_corpus(make(dataset.reader, split=split), dataset.labels)
+        return read_corpus(make(dataset.reader, split=split))
 
     return train(settings, read)
 

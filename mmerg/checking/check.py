@@ -22,7 +22,7 @@ def check_data(settings: RunSettings) -> int:
     corpus or its memory cannot be read, or if a run would refuse the memory."""
     system, cache_dir, out = plan_prompts(settings).system, Path(settings.cache_dir), console()
     reader = make(settings.dataset.reader)
-    corpus = read_corpus(reader, settings.dataset.labels)
+    corpus = read_corpus(reader)
     selection = select(corpus, settings.protocol)
     sections = [check_counts(corpus)]
     sources = build_sources(settings.sources, settings.dataset.memory, system, corpus, cache_dir)

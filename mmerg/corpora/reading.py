@@ -5,7 +5,7 @@ corpus = read_corpus(Meld("~/data/MELD", split="test"))
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -18,13 +18,9 @@ from mmerg.errors import ConfigError, CorpusError, MmergError, format_exception,
 EXAMPLE_HINT = "mmerg new corpus NAME writes an example; see docs/extend.md"
 
 
-def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
-    """Loads and validates a corpus.
-
-    labels: the labels that the corpus must have; None for any. Raises CorpusError if the corpus cannot be used, or if a
-    user's reader raises anything (with its file and line). Raises ConfigError if the labels differ, or if the object is
-    not a reader.
-    """
+def read_corpus(reader: object) -> Corpus:
+    """Loads and validates a corpus. Raises CorpusError if it cannot be used or if a user's reader raises anything, with
+    its file and line. Raises ConfigError if the object is not a reader."""
     if not callable(load := getattr(reader, "load", None)):
         what = f"{_class_name(reader)} is not a reader: it has no load()"
         raise ConfigError(what, where="dataset.reader", hint=EXAMPLE_HINT)
@@ -36,12 +32,7 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
         what = f"{_class_name(reader)} raised {format_exception(error)}"
         where = locate_error(error, _class_file(reader))
         raise CorpusError(what, where=where, hint=f"correct the reader; {EXAMPLE_HINT}") from error
-    corpus = check_corpus(corpus, reader)
-    if labels is not None and list(labels) != list(corpus.labels):
-        what = f"dataset.labels is [{', '.join(map(str, labels))}], and {corpus.name} has [{', '.join(corpus.labels)}]"
-        hint = "remove dataset.labels; dataset.label_set chooses a set of labels, protocol.emotions selects targets"
-        raise ConfigError(what, where="dataset.labels", hint=hint)
-    return corpus
+    return check_corpus(corpus, reader)
 
 
 def check_corpus(corpus: object, reader: object) -> Corpus:

@@ -28,7 +28,8 @@ KINDS = (RunSettings, TrainSettings, ImportSettings)
 PATHS = tuple({key: None for kind in KINDS for key in paths_marked(kind, PLACE)})
 _RUNTIME = {key for kind in KINDS for key in paths_marked(kind, RUNTIME_ONLY)}
 _AS_TYPED = tuple(key for key in PATHS if key in _RUNTIME)  # the other paths are made absolute
-_READER_SETTINGS = ("root", "split", "sessions", "label_set")  # the config of a dataset may pass these to its reader
+# The config of a dataset may pass these to its reader.
+_READER_SETTINGS = ("root", "split", "sessions", "label_set", "labels")
 Settings = TypeVar("Settings", bound=SettingsModel)
 OmegaConf.register_new_resolver("ollama_host", read_ollama_host, replace=True)  # used by conf/backend
 
