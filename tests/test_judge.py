@@ -200,6 +200,11 @@ def test_a_judgement_of_other_replies_or_another_version_is_refused(judged: Judg
         read_judgements(judged.a)
 
 
+def test_a_judge_without_a_config_has_the_name_of_its_model(judged: Judged) -> None:
+    assert judged(judged.a, "backbone.name=hf.co/a/b:Q4_K_M").returncode == 0
+    assert list(read_judgements(judged.a)) == ["hf.co/a/b:Q4_K_M@likert"]
+
+
 def test_a_judgement_of_fewer_samples_does_not_replace_a_larger_one(judged: Judged) -> None:
     assert judged(judged.a, "limit=3").returncode == 0
     before = judged.judgement()

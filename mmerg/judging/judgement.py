@@ -24,6 +24,7 @@ class _JudgingRecord(Record):
     """What judgements and matches have in common."""
 
     judge: str  # name of the judge's backbone
+    rubric: str  # its name, such as likert
     engine: str
     judging: str  # name of the folder with the verdicts
     corpus: str
@@ -35,11 +36,6 @@ class _JudgingRecord(Record):
     skipped: dict[str, int]  # excluded samples, by reason
     verdicts: int  # on the n samples, including unusable ones
     unusable: int
-
-    @property
-    def rubric(self) -> str:
-        """The name of the rubric, such as likert, from the name of the folder: judge-<rubric>-<judge>-<hash>."""
-        return self.judging.removeprefix("judge-").rpartition("-")[0].removesuffix(f"-{self.judge}")
 
     @property
     def name(self) -> str:
@@ -104,7 +100,7 @@ def read_matches(run: RunRef) -> list[Match]:
 
 def judgement_file(name: str) -> str:
     """Returns the name of the file beside a judged run. name: see `Judgement.name`."""
-    return f"judgement-{name}.json"
+    return f"judgement-{name.replace('/', '-')}.json"  # hf.co/a/b:Q4_K_M is the name of a model, too
 
 
 def write_beside(run: Path, judgement: Judgement) -> str:

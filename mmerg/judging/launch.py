@@ -167,6 +167,7 @@ class Judging:
         replies = tuple(digest_replies(run.results) for run in judging_set.runs)
         fields = {
             "judge": self.backbone.name,
+            "rubric": self.settings.judge.name,
             "judging": judging,
             "engine": self.engine.description,
             "corpus": f"{first.manifest.corpus.name} {first.manifest.corpus.split}",

@@ -81,7 +81,7 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
     score = Score(name="x", value=value, n=31, interval=(value - 0.2, value + 0.2))
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 0)
     judgement = Judgement(
-        **{"judge": judge, "engine": "e", "corpus": "iemocap", "skipped": {}},  # type: ignore[arg-type]
+        **{"judge": judge, "rubric": rubric, "engine": "e", "corpus": "iemocap", "skipped": {}},  # type: ignore[arg-type]
         **{"run": run.name, "self_judged": own},  # type: ignore[arg-type]
         **counts,  # type: ignore[arg-type]
         judging=f"judge-{rubric}-{judge}-12345678",
@@ -103,7 +103,7 @@ def write_judging(first: Path, second: Path, corpus: str = "empathetic") -> Path
     scores = score_preferences([sample], ["empathy"], "s")
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
     replies = [digest_replies(read_results(run).values()) for run in (first, second)]
-    names = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": corpus}
+    names = {"judge": "gemma3-12b", "rubric": "pairwise", "engine": "e", "judging": folder.name, "corpus": corpus}
     judgement = Match.model_validate(
         {**counts, **names, "skipped": {}, "runs": runs, "self_judged": (), "overall": scores}
         | {"signs": {}, "aspects": {"empathy": scores}, "replies": replies}
