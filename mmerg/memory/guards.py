@@ -92,7 +92,6 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
     ids = {dialogue.id for dialogue in evaluated.dialogues}
     shared = list(dict.fromkeys(d.conversation for d in source.dialogues if d.conversation in conversations))
     same_ids = [dialogue.id for dialogue in source.dialogues if dialogue.id in ids]
-    what, more = "", ""
     if source.fingerprint == evaluated.fingerprint:
         files = f"{source.name} {source.split} has the same files as {evaluated.name} {evaluated.split}"
         what = f"the memory contains the evaluated data: {files}"
@@ -101,7 +100,7 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
         what = f"{len(shared)} conversations are in both the memory and the evaluated data: {names}"
     elif same_ids:
         what = f"{len(same_ids)} dialogues of the memory have the id of an evaluated dialogue: {preview(same_ids, 3)}"
-        more = "; if they are different dialogues, rename them"
-    if what:
-        hint = f"dataset.memory.split=… (or sessions, or root) selects another part of the data{more}"
-        raise ConfigError(what, where="dataset.memory", hint=hint)
+    else:
+        return
+    hint = "select other data with dataset.memory.split=… (or sessions, or root), or rename dialogues that differ"
+    raise ConfigError(what, where="dataset.memory", hint=hint)

@@ -97,8 +97,5 @@ class Memory:
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:
         """The vector of a text, [dimensions]. Cached, as passes of a sample search again, and samples share entries."""
-        return lru_cache(maxsize=CACHE_SIZE)(self._embed)
-
-    def _embed(self, text: str) -> Vectors:
-        vector: Vectors = check_vectors(self.embedder.embed([text]), [repr(text)])[0]
-        return vector
+        embed = self.embedder.embed
+        return lru_cache(maxsize=CACHE_SIZE)(lambda text: check_vectors(embed([text]), [repr(text)])[0])

@@ -39,7 +39,7 @@ def test_another_split_is_accepted() -> None:
 def test_the_evaluated_corpus_is_refused(source: Corpus, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         refuse_evaluated(source, TEST)
-    assert "selects another part of the data" in caught.value.hint
+    assert "dataset.memory.split=" in caught.value.hint
 
 
 def test_a_shared_conversation_is_refused() -> None:
