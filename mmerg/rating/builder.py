@@ -13,8 +13,8 @@ from random import Random
 from mmerg.errors import ConfigError
 from mmerg.judging.items import Item, select_items
 from mmerg.judging.judgement import digest_replies
-from mmerg.rating.form import StudyForm
-from mmerg.rating.study import HUMAN, Key, KeyItem, ShownItem, ShownTurn, Study, StudyCandidate, StudyItem
+from mmerg.rating.form import ShownTurn, StudyForm, StudyItem
+from mmerg.rating.study import HUMAN, Key, KeyItem, ShownItem, Study, StudyCandidate
 from mmerg.scoring.run_results import RunResults
 from mmerg.settings.commands import RateSettings
 
@@ -83,10 +83,7 @@ class StudyBuilder:
             id: [self._add_item(sample, media, group) for group in self.groups] for id, sample in self.samples.items()
         }
         checks = list(self._add_checks(media)) if self.settings.gold else []
-        practice = []
-        for training in self.form.training:
-            turns = tuple(ShownTurn(speaker=speaker, text=text) for speaker, text in training.history)
-            practice.append(self._add_code(StudyItem(history=turns, **training.model_dump(exclude={"history"}))))
+        practice = list(map(self._add_code, self.form.training))
         orders = {
             rater: (*(ShownItem(item=code) for code in practice), *self._order(places, checks))
             for rater, places in self._assign(codes).items()
@@ -176,6 +173,6 @@ class StudyBuilder:
 
 def _build_turns(sample: Item, media: Media) -> tuple[ShownTurn, ...]:
     return tuple(
-        ShownTurn(speaker=speaker, text=text, media=media[sample.id].get(number, ()))
+        ShownTurn(speaker, text, media[sample.id].get(number, ()))
         for number, (speaker, text) in enumerate(sample.history, start=1)
     )

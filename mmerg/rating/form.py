@@ -1,7 +1,7 @@
 """The form of a study: its questions, their scales, and what raters read first. See conf/rating/likert.yaml."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import yaml
 from pydantic import Field, model_validator
@@ -40,14 +40,22 @@ class GoldChecks(Record):
     note: str = "Please read it again. One of your answers does not match it."  # after a failed loud check
 
 
-class PracticeItem(Record):
-    """An item to practise on."""
+class ShownTurn(NamedTuple):
+    """A turn as a rater sees it."""
 
-    history: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
+    speaker: str
+    text: str
+    media: tuple[str, ...] = ()  # file names of its clip or keyframes
+
+
+class StudyItem(Record):
+    """An item as a rater sees it."""
+
+    history: Annotated[tuple[ShownTurn, ...], Field(min_length=1)]
     responder: str
     replies: tuple[str, ...]
-    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)  # correct answers to each question
-    why: str  # the feedback
+    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)  # correct answers, which the page never gets
+    why: str = ""  # the feedback, sent once the rater has answered
 
 
 class StudyForm(Record):
@@ -59,7 +67,7 @@ class StudyForm(Record):
     consent: str
     questions: Annotated[dict[str, Question], Field(min_length=1)]
     gold: GoldChecks = GoldChecks()
-    training: tuple[PracticeItem, ...] = ()
+    training: tuple[StudyItem, ...] = ()  # to practise on
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -4,12 +4,12 @@ Files have random names and no metadata. A clip is cut as the model saw it, and 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from random import Random
 
-from mmerg.corpora.dialogue import Clip, Sample
+from mmerg.corpora.dialogue import Clip
 from mmerg.engine.keyframes import get_recent_clips
 from mmerg.errors import ClipError, ConfigError, RunError, preview
 from mmerg.experiment.plan import SamplePlan
@@ -73,7 +73,8 @@ def _write_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Pat
         raise ConfigError(what, where=where, hint="restore its files, or use visual=frames")
     by_id = {sample.id: sample for sample in plan.selection.samples}
     last_turns = run.manifest.setting("frames.last_turns", 2)
-    clips = {id: _find_clips(by_id[id], last_turns) for id in samples}
+    recent = {id: get_recent_clips(by_id[id].scene, last_turns).items() for id in samples}
+    clips = {id: {turn: clip for turn, clip in recent[id] if clip and clip.path.is_file()} for id in samples}
     used = {id: _read_frames(run, id) for id in samples}
     if missing := [f"{id}, turn {turn}" for id in samples for turn in sorted(used[id].keys() - clips[id].keys())]:
         what = f"{len(missing)} clips that the run used are missing: {preview(missing)}"
@@ -84,12 +85,6 @@ def _write_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Pat
             written[clip] = f"{random.getrandbits(64):016x}.mp4"
             write_clip(clip, folder / written[clip])
     return {id: {turn: (written[clip],) for turn, clip in turns.items()} for id, turns in clips.items()}
-
-
-def _find_clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:
-    """Finds the existing clips of the last turns, by turn."""
-    clips = get_recent_clips(sample.scene, last_turns).items()
-    return {turn: clip for turn, clip in clips if clip and clip.path.is_file()}
 
 
 def _read_frames(run: RunResults, sample: str) -> dict[int, tuple[Frame, ...]]:

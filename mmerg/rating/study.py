@@ -14,31 +14,13 @@ from pydantic import Field
 
 from mmerg.errors import RunError
 from mmerg.judging.judgement import digest_replies
-from mmerg.rating.form import Point, StudyForm
+from mmerg.rating.form import Point, StudyForm, StudyItem
 from mmerg.runs.folder import read_results
 from mmerg.storage.record import Record, RecordType, read_record
 
 STUDY, KEY, MEDIA = "study.json", "key.json", "media"
 RATINGS, SCORES, PRIVATE = "ratings.jsonl", "scores.json", "private/study.json"
 HUMAN = "human"
-
-
-class ShownTurn(Record):
-    """A turn as a rater sees it."""
-
-    speaker: str
-    text: str
-    media: tuple[str, ...] = ()  # file names of its clip or keyframes
-
-
-class StudyItem(Record):
-    """An item as a rater sees it."""
-
-    history: tuple[ShownTurn, ...]
-    responder: str
-    replies: tuple[str, ...]
-    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)  # correct answers, which the page never gets
-    why: str = ""  # the feedback, sent once the rater has answered
 
 
 class ShownItem(Record):

@@ -132,7 +132,7 @@ async function createPicture(name, alt) {
   return button;
 }
 
-async function createVideo(name, { speaker, text }) {
+async function createVideo(name, speaker, text) {
   const captions = `WEBVTT\n\n00:00.000 --> 59:59.000\n${speaker}: ${text.replaceAll("\n", " ")}\n`;
   const track = createUrl(new Blob([captions], { type: "text/vtt" }));
   const attributes = { controls: "", playsinline: "", src: await fetchMedia(name), "aria-label": `Clip of ${speaker}` };
@@ -152,16 +152,16 @@ function createUrl(blob) {
   return url;
 }
 
-function createTurn(turn, number) {
+function createTurn([speaker, text, files], number) {
   const media = createElement("div", { class: "media" });
-  turn.media.forEach(async (name, index) => {
+  files.forEach(async (name, index) => {
     const placeholder = media.appendChild(createElement("span", { class: "placeholder" }));
     const alt = `picture ${index + 1} of turn ${number}`;
-    const element = name.endsWith(".mp4") ? createVideo(name, turn) : createPicture(name, alt);
+    const element = name.endsWith(".mp4") ? createVideo(name, speaker, text) : createPicture(name, alt);
     placeholder.replaceWith(await element.catch((error) => (showError(error), "")));
   });
-  return createElement("li", { class: turn.speaker === item.responder ? "responder" : "" },
-    createElement("b", {}, turn.speaker), createElement("p", {}, turn.text), ...(turn.media.length ? [media] : []));
+  return createElement("li", { class: speaker === item.responder ? "responder" : "" },
+    createElement("b", {}, speaker), createElement("p", {}, text), ...(files.length ? [media] : []));
 }
 
 function createReply(text, index, replies) {
