@@ -19,7 +19,6 @@ from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure
 
 CHECK_ATTEMPTS = 4  # for the check after a completion
-BASE_BYTES, TOKEN_BYTES = 2**20, 2**12  # a response may have BASE_BYTES, and TOKEN_BYTES more for each token
 
 LoadOptions = Mapping[str, int | str | bool | float]
 ResponseReader = Callable[[httpx.Response], Completion]
@@ -101,7 +100,7 @@ def post_chat(host: Http, path: str, body: Mapping[str, object], num_predict: in
         raise ConfigError(what, where="backbone.sampling", hint="set num_predict above 0")
     start = time.monotonic()
     try:
-        with host.post(path, body, BASE_BYTES + TOKEN_BYTES * num_predict) as response:
+        with host.post(path, body) as response:
             completion = read(response)
     except ValidationError as error:
         raise host.make_response_error(f"the completion cannot be read: {error.errors()[0]['msg']}") from None

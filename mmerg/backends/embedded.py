@@ -23,9 +23,8 @@ from pathlib import Path
 from mmerg.backends import chat
 from mmerg.backends.adapter import check_load, complete_with_stops
 from mmerg.backends.cancel import CancelToken
-from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.dialects import LLAMA_SERVER
-from mmerg.backends.http import Http
+from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Completion, Engine, Finish, Request
 from mmerg.backends.server_errors import ServerKind
 from mmerg.backends.thinking import may_think

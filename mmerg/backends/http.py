@@ -1,43 +1,53 @@
-"""An httpx client of one server. It adds deadlines, limits on the size of responses, and cancellation.
+"""An httpx client of one server. It adds deadlines, a limit on the size of responses, and cancellation.
 
-Every failure is raised as a `CallError`. The client uses no proxies and follows no redirects.
+Every failure is raised as a `CallError`. The client uses no proxies and follows no redirects. Each request has its own
+connection, so that closing it stops the server's work, and no request gets the rest of another's response.
 
 http = Http("http://127.0.0.1:11434", OLLAMA)
 with http.post("/api/chat", {"model": "m"}) as response:
     for line in read_lines(response): ...
 """
 
-import json
-import ssl
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import TypeVar
-from urllib.parse import SplitResult, urlsplit
+from __future__ import annotations
 
-import httpcore
+import json
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
 import httpx
 from pydantic import ValidationError
 
-from mmerg.backends.cancel import CancelToken
-from mmerg.backends.deadlines import Deadlines
-from mmerg.backends.network import Call, Network
+from mmerg.backends.cancel import CancelToken, current_token
 from mmerg.backends.server_errors import ServerKind
 from mmerg.errors import CallError, ConfigError, Failure
 
-BODY_BYTES = 2**26  # limit of a response, unless the request's extension `max_bytes` sets another
-ERROR_BYTES = 2**16  # how much of an error response is read
+BODY_BYTES = 2**26  # limit of a response
 MODEL_CALLS = ("/api/chat", "/api/embed", "/v1/chat/completions", "/generate")  # other calls must respond soon
 
 Parsed = TypeVar("Parsed")
 
 
+@dataclass(frozen=True)
+class Deadlines:
+    """The deadlines of a call in seconds."""
+
+    connect: float = 5.0
+    first_token: float = 600.0  # until the response starts, with the server's queue and the evaluation of the prompt
+    stall: float = 120.0  # between two parts of the response; also for calls that need no model
+    total: float = 1200.0
+
+
 class Http(httpx.BaseTransport):
     """A client that sends requests to the host at `address`. It is also a transport for other httpx clients.
 
-    where: the host's name in errors. socket: the path of the Unix socket of a server in this process. Its connections
-    are not kept, because an idle connection would block one of the server's few threads. token: is sent with each
-    request, and never shown in an error.
+    where: the host's name in errors. socket: the path of the Unix socket of a server in this process. token: is sent
+    with each request, and never shown in an error.
     """
 
     def __init__(
@@ -50,24 +60,20 @@ class Http(httpx.BaseTransport):
         socket: str = "",
         token: str = "",
     ) -> None:
-        url = split_address(address)
+        check_address(address)
         self.host, self.closed, self.deadlines = where or address, CancelToken(), deadlines or Deadlines()
         self._server, self._token = server, token
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=ssl.create_default_context() if url.scheme == "https" else None,
-            max_connections=None,
-            max_keepalive_connections=0 if socket else None,
+        self._transport = httpx.HTTPTransport(
+            verify=ssl.create_default_context() if address.startswith("https") else False,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
             uds=socket or None,
-            network_backend=Network(),
         )
-        weakref.finalize(self, self._pool.close)
         json_body = {"Content-Type": "application/json"}
         self._client = httpx.Client(base_url=address, headers=json_body, transport=self, trust_env=False)
 
-    def post(self, path: str, body: object, max_bytes: int | None = None) -> AbstractContextManager[httpx.Response]:
-        """Posts `body` as JSON. The block reads the response, which may have at most `max_bytes`."""
-        limits = {} if max_bytes is None else {"max_bytes": max_bytes}
-        return self._client.stream("POST", path, content=json.dumps(body), extensions=limits)
+    def post(self, path: str, body: object) -> AbstractContextManager[httpx.Response]:
+        """Posts `body` as JSON. The block reads the response."""
+        return self._client.stream("POST", path, content=json.dumps(body))
 
     def read(self, parse: Callable[[bytes], Parsed], path: str) -> Parsed:
         """Parses the response to a GET request, which must arrive within the stall deadline."""
@@ -96,80 +102,63 @@ class Http(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Returns the response once its head is read. Raises CallError if its status is not 200."""
-        call = Call(self.deadlines, self.closed, brief=not request.url.path.endswith(MODEL_CALLS))
         # Send only the token of the settings, never a key that a client finds in the environment. Do not accept
         # compression, because the size limit would not apply to the content.
-        dropped = {b"authorization", b"accept-encoding"}
-        sent_headers = [(name, value) for name, value in request.headers.raw if name.lower() not in dropped]
+        request.headers.pop("Authorization", None)
+        request.headers["Accept-Encoding"] = "identity"
         if self._token:
-            sent_headers.append((b"Authorization", f"Bearer {self._token}".encode()))
-        sent = httpcore.Request(request.method, str(request.url), headers=sent_headers, content=request.stream)
-        with self._wrap_errors(call), call.active():
-            response = self._send(sent, call)
-            if response.status != 200:
-                raise self._read_error(request, response)
-            headers = httpx.Headers(response.headers)
-            headers.pop("Content-Encoding", None)
-            if not {"content-length", "transfer-encoding"} & headers.keys():
-                response.close()
-                raise httpcore.ReadError("it does not state its length")
-        call.max_bytes = call.received + request.extensions.get("max_bytes", BODY_BYTES)
-        body = Body(response, self._wrap_errors(call))
-        return httpx.Response(200, headers=headers, stream=body, extensions={"timer": call.timer})
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        with ExitStack() as stack:
+            call = _Call(self.deadlines, stack, (self.closed, current_token()), request.url.path)
+            request.extensions = {"timeout": call.timeouts, "trace": call.trace}
+            with self._wrap_errors(call):
+                inner = self._transport.handle_request(request)
+            stack.callback(inner.close)
+            parts = self._read_parts(inner, call)
+            if inner.status_code != 200:
+                model = json.loads(request.content or b"{}").get("model", "")
+                raise self.make_status_error(inner.status_code, b"".join(parts), model)
+            return httpx.Response(200, headers=inner.headers, stream=_Body(parts, stack.pop_all()))
 
     def close(self) -> None:
-        """Refuses new requests, cancels those in flight, and closes idle connections."""
+        """Refuses new requests, and cancels those in flight."""
         self.closed.cancel()
-        for connection in self._pool.connections:
-            if connection.is_idle():  # a call that takes this connection now is interrupted before it sends
-                connection.close()
 
-    def _send(self, request: httpcore.Request, call: Call) -> httpcore.Response:
-        """Sends a request. Repeats it if a kept connection turns out to be dead, or to hold an earlier response."""
-        while True:
-            try:
-                response = self._pool.handle_request(request)
-            except (httpcore.NetworkError, httpcore.RemoteProtocolError):
-                if call.received or not call.reused:
-                    raise
-            else:
-                if call.received:
-                    return response
-                response.close()  # it arrived before this request was sent, so it responds to another
-            call.reused = False
-
-    def _read_error(self, request: httpx.Request, response: httpcore.Response) -> CallError:
-        """Builds the error for a response whose status is not 200, which it reads."""
-        data = b""
-        for part in response.iter_stream():
-            data += part
-            if len(data) > ERROR_BYTES:
-                break
-        response.close()
-        model = json.loads(request.content or b"{}").get("model", "")
-        return self.make_status_error(response.status, data[:ERROR_BYTES], model)
+    def _read_parts(self, response: httpx.Response, call: _Call) -> Iterator[bytes]:
+        call.start("stall")
+        received = 0
+        with self._wrap_errors(call):
+            if not {"content-length", "transfer-encoding"} & response.headers.keys():
+                raise httpx.ReadError("it does not state its length")
+            for part in response.iter_raw():
+                received += len(part)
+                if received > BODY_BYTES:
+                    raise httpx.RemoteProtocolError("the response is too long")
+                call.check_total()
+                yield part
 
     @contextmanager
-    def _wrap_errors(self, call: Call) -> Iterator[None]:
-        """Turns every error of httpcore in the block into a CallError."""
+    def _wrap_errors(self, call: _Call) -> Iterator[None]:
+        """Turns every error of httpx in the block into a CallError."""
         try:
             yield
-        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, UnicodeError) as error:
+        except httpx.TransportError as error:
             raise self._make_error(call, error) from (None if self._token else error)
 
-    def _make_error(self, call: Call, error: Exception) -> CallError:
+    def _make_error(self, call: _Call, error: httpx.TransportError) -> CallError:
         reason, server = self.mask_token(str(error).encode()), self._server
-        # UnicodeError: no host can have such a name.
-        if isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | UnicodeError):
-            if isinstance(error, httpcore.ConnectTimeout):
-                reason = f"no connection within {call.connect:g} s"
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+            if isinstance(error, httpx.ConnectTimeout):
+                reason = f"no connection within {self.deadlines.connect:g} s"
             failure, what, hint = Failure.UNREACHABLE, f"no {server.name} responds: {reason}", server.start
-        elif isinstance(error, httpcore.TimeoutException):
-            phase = call.timer.phase
-            failure, what = Failure.TIMEOUT, f"the {phase} deadline of {getattr(self.deadlines, phase):g} s passed"
-            hint = f"raise {server.option}{phase}, lower num_predict, or send fewer calls at once, because time in the "
-            hint += "server's queue counts"
-        elif isinstance(error, httpcore.NetworkError) or call.closed_by_server:
+        elif isinstance(error, httpx.TimeoutException):
+            failure = Failure.TIMEOUT
+            what = f"the {call.phase} deadline of {getattr(self.deadlines, call.phase):g} s passed"
+            hint = (
+                f"raise {server.option}{call.phase}, lower num_predict, or send fewer calls at once, because time in "
+            )
+            hint += "the server's queue counts"
+        elif isinstance(error, httpx.NetworkError) or re.search("closed connection|disconnected", reason):
             failure, what = Failure.RUNNER_CRASH, f"the response broke off: {reason}"
             hint = "see the server's log: the server or its proxy died or closed the connection"
         else:
@@ -178,45 +167,82 @@ class Http(httpx.BaseTransport):
         return CallError(failure, what, where=self.host, hint=hint)
 
 
-class Body(httpx.SyncByteStream):
+class _Call:
+    """One request and its response, with its deadlines. Each of `tokens` can cancel it until `resources` is closed.
+    Raises CallError interrupted if one is cancelled."""
+
+    def __init__(self, deadlines: Deadlines, resources: ExitStack, tokens: Sequence[CancelToken], path: str) -> None:
+        for token in tokens:
+            token.check()
+        brief = not path.endswith(MODEL_CALLS)
+        self._deadlines, self._total = deadlines, "stall" if brief else "total"
+        self._end = time.monotonic() + getattr(deadlines, self._total)
+        self._resources, self._tokens = resources, tokens
+        self._socket: socket.socket  # once it is connected
+        self.timeouts: dict[str, float] = {}  # of httpx; it reads them before it sends, and before it reads the body
+        self.start("stall" if brief else "first_token")
+
+    def start(self, phase: str) -> None:
+        """Starts the deadline `phase`, which applies until the next part of the response arrives."""
+        seconds, left = getattr(self._deadlines, phase), self._end - time.monotonic()
+        self.phase = phase if seconds < left else self._total
+        self.timeouts |= {"connect": self._deadlines.connect, "read": min(seconds, left), "write": min(seconds, left)}
+
+    def check_total(self) -> None:
+        """Raises ReadTimeout if the call takes longer than its total deadline."""
+        if time.monotonic() > self._end:
+            self.phase = self._total
+            raise httpx.ReadTimeout("")
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Makes the call's connection end when a token is cancelled. httpx calls this at each step of the call."""
+        if event.endswith(("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")):
+            self._socket = info["return_value"].get_extra_info("socket")
+        elif event == "http11.send_request_headers.started":
+            for token in self._tokens:
+                self._resources.enter_context(token.on_cancel(self._break_off))
+
+    def _break_off(self) -> None:
+        with suppress(OSError):  # the server has closed the connection
+            # The shutdown of an SSL socket would end the session while another thread reads from it.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class _Body(httpx.SyncByteStream):
     """The body of a response, which is read as it arrives."""
 
-    def __init__(self, response: httpcore.Response, errors: AbstractContextManager[None]) -> None:
-        self._response, self._errors = response, errors
+    def __init__(self, parts: Iterator[bytes], resources: ExitStack) -> None:
+        self._parts, self._resources = parts, resources
 
     def __iter__(self) -> Iterator[bytes]:
-        with self._errors:
-            yield from self._response.iter_stream()
+        return self._parts
 
     def close(self) -> None:
-        self._response.close()
+        self._resources.close()
 
 
 def read_lines(response: httpx.Response) -> Iterator[bytes]:
-    """Yields the lines of a response as they arrive, without blank lines. From the first line on, the stall deadline
-    applies. (`iter_lines` of httpx also splits at characters that JSON may contain, such as U+0085.)"""
+    """Yields the lines of a response as they arrive, without blank lines. (`iter_lines` of httpx also splits at
+    characters that JSON may contain, such as U+0085.)"""
     rest = bytearray()
     for part in response.iter_raw():
         rest += part
         if b"\n" in part:
-            response.extensions["timer"].enter("stall")
             *complete_lines, rest = rest.split(b"\n")
             yield from (bytes(line) for line in complete_lines if line.strip())
     if rest.strip():
         yield bytes(rest)
 
 
-def split_address(address: str) -> SplitResult:
-    """Splits a server's address. Raises ConfigError if it is not an address, or if it contains a user name or password,
-    which would be written to files. The error does not show them."""
+def check_address(address: str) -> None:
+    """Raises ConfigError if a server's address is none, or if it contains a user name or password, which would be
+    written to files. The error does not show them."""
     hint = "write it like http://127.0.0.1:11434"
     if "@" in address:
-        masked = repr(f"{address.partition('//')[0]}//***@{address.rpartition('@')[2]}")
         what = "a host's address must not contain a user name or password: it appears in runs, reports and errors"
-        raise ConfigError(what, where=masked, hint=f"{hint}; a proxy can authenticate by address instead")
-    with suppress(ValueError):
-        url = urlsplit(address)
-        printable = address.isascii() and address.isprintable() and " " not in address
-        if printable and url.scheme in {"http", "https"} and url.hostname and url.port != 0 and not url.query:
-            return url
+        raise ConfigError(what, where="configuration", hint=f"{hint}; a proxy can authenticate by address instead")
+    with suppress(httpx.InvalidURL):
+        url = httpx.URL(address)
+        if url.scheme in {"http", "https"} and url.host and not url.query:
+            return
     raise ConfigError("this is not a host's address", where=repr(address), hint=hint)

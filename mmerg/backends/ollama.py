@@ -11,27 +11,24 @@ which the trace does not show.
 import base64
 import json
 import re
-from contextlib import suppress
 from typing import Any
 
 import httpx
 from pydantic import TypeAdapter
 
 from mmerg.backends.adapter import Adapter, LoadOptions, check_load, post_chat
-from mmerg.backends.deadlines import Deadlines
-from mmerg.backends.http import read_lines
+from mmerg.backends.http import Deadlines, read_lines
 from mmerg.backends.likelihood import build_writing_request, read_written_text
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Completion, Engine, Finish, Request
 from mmerg.backends.streaming import current_listener
-from mmerg.errors import CallError, ConfigError
+from mmerg.errors import ConfigError
 
 # Part of the keys of stored completions. Increase it if `_build_body` sends another request, or if `_read` makes
 # another completion of the same response.
 REVISION = 4
 
 _IMAGE_MARK = re.compile(r"\[(?=img[-\]])")
-REST_SECONDS = 0.2  # for the end of a body after its last line, which must be read before the connection is reused
 
 _parse_object = TypeAdapter(dict[str, Any]).validate_json
 
@@ -109,9 +106,9 @@ class Ollama(Adapter):
         if kind not in {"application/x-ndjson", "application/json"}:
             raise self._host.make_response_error(f"the response is {kind or 'of no type'}, not a stream of JSON")
         parts, logprobs = list[ChatResponse](), list[Any]()
-        stream, send_text = read_lines(response), current_listener()
+        send_text = current_listener()
         send_text("")
-        for raw in stream:
+        for raw in read_lines(response):
             part = self._host.parse(_parse_object, raw)
             if part.get("error") is not None:
                 raise self._host.make_status_error(200, raw, self.model)
@@ -120,9 +117,6 @@ class Ollama(Adapter):
             if text := parts[-1].message.content:
                 send_text(text)
             if parts[-1].done:
-                response.extensions["timer"].enter("stall", REST_SECONDS)
-                with suppress(CallError):
-                    list(stream)
                 break
         if not parts:
             raise self._host.make_response_error("the response is empty")

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from mmerg.backends.adapter import LoadOptions
-from mmerg.backends.deadlines import Deadlines
-from mmerg.backends.http import Http
+from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.backends.thinking import may_think

@@ -19,9 +19,8 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from mmerg.backends import chat
 from mmerg.backends.adapter import Adapter, LoadOptions, check_load
-from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.dialects import DIALECTS, Description, Facts
-from mmerg.backends.http import Http
+from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Completion, Engine, Image, Message, Request, Sampling
 from mmerg.backends.server_errors import ServerKind
 from mmerg.backends.thinking import may_think

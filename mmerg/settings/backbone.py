@@ -101,7 +101,7 @@ class BackboneSettings(SettingsModel):
 
 
 class DeadlineSettings(ClassSpec):
-    """Deadlines in seconds, with the names and defaults of `mmerg.backends.deadlines.Deadlines`."""
+    """Deadlines in seconds, with the names and defaults of `mmerg.backends.http.Deadlines`."""
 
     __pydantic_extra__: dict[str, Seconds] = Field(init=False)
 

@@ -45,8 +45,6 @@ class Faulty(socketserver.ThreadingTCPServer):
         self.wrap: Callable[[socket.socket], socket.socket] = lambda plain: plain  # a test can wrap sockets in TLS
         self.drip = b""  # what the step DRIP sends
         self.drip_seconds = 0.05
-        self.keep = False  # whether a connection serves several requests
-        self.connections = 0
         self._once: dict[str, list[tuple[bytes, ...]]] = {}
         self._responses: dict[str, tuple[bytes, ...]] = {
             path: (json_response(content),) for path, content in DESCRIPTIONS.items()
@@ -81,17 +79,11 @@ class _Handler(socketserver.StreamRequestHandler):
     server: Faulty
 
     def handle(self) -> None:
-        self.server.connections += 1
-        while self.handle_one() and self.server.keep:
-            pass
-
-    def handle_one(self) -> bool:
-        """Serves a request. Returns True if the connection can serve another."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             line = self.rfile.readline()
             if not line:
-                return False
+                return
             head += line
         text = head.decode()
         path = text.split()[1]
@@ -103,15 +95,14 @@ class _Handler(socketserver.StreamRequestHandler):
             if step == HANG:
                 self.server.reached_hang.set()
                 self.server.release.wait()
-                return False
+                return
             if step == DRIP:
                 self._drip()
-                return False
+                return
             if step == CLOSE:
-                return False
+                return
             with suppress(ConnectionError):  # the client has read enough
                 self.wfile.write(step)
-        return True
 
     def _drip(self) -> None:
         with suppress(ConnectionError):

@@ -18,8 +18,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.embedded import REVISION, Embedded, choose_thread_count
+from mmerg.backends.http import Deadlines
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import compute_sha256

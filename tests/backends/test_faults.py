@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from mmerg.backends.deadlines import Deadlines
+from mmerg.backends.http import Deadlines
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Backend, Finish, Message, Request, Sampling

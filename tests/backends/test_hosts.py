@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.backends.deadlines import Deadlines
+from mmerg.backends.http import Deadlines
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling

@@ -136,7 +136,7 @@ def test_wrong_load_options_are_refused(load: dict[str, Any], message: str) -> N
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", "http://h/a b", "http://h\x7f", ""],
+    ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", "http://h\x7f", ""],
 )
 def test_an_invalid_address_is_refused(host: str) -> None:
     with pytest.raises(ConfigError, match="host's address"):
