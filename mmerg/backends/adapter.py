@@ -15,21 +15,18 @@ from pydantic import ValidationError
 
 from mmerg.backends.http import Http
 from mmerg.backends.protocol import Completion, Engine, Finish, Request, make_engine_error
-from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure
-
-CHECK_ATTEMPTS = 4  # for the check after a completion
 
 LoadOptions = Mapping[str, int | str | bool | float]
 ResponseReader = Callable[[httpx.Response], Completion]
 
 
 class Adapter(ABC):
-    """A `Backend` for `model` at one server. check_wait: seconds before the check after a completion is retried."""
+    """A `Backend` for `model` at one server."""
 
-    def __init__(self, server: Http, model: str, check_wait: float) -> None:
+    def __init__(self, server: Http, model: str) -> None:
         self.host, self.model = server.host, model
-        self._server, self._check_wait = server, check_wait
+        self._server = server
         self._engine: Engine | None = None  # the first description
 
     @abstractmethod
@@ -59,7 +56,7 @@ class Adapter(ABC):
         may_think = bool(request.sampling.stop) and self._may_think()
         completion = complete_with_stops(self._call, request, may_think)
         if engine:
-            retry(lambda: self._check_unchanged(engine), CHECK_ATTEMPTS, self._check_wait, self._server.closed)
+            self._check_unchanged(engine)
         return completion
 
     def close(self) -> None:

@@ -46,11 +46,10 @@ class Ollama(Adapter):
         think: bool = False,
         keep_alive: str = "30m",
         deadlines: Deadlines | None = None,
-        check_wait: float = 0.5,
     ) -> None:
         check_load(load, LOAD_OPTIONS, f"model {model}")
         self._host = OllamaHost(host, deadlines)
-        super().__init__(self._host, model, check_wait)
+        super().__init__(self._host, model)
         self._load, self._think, self._keep_alive = dict(load), think, keep_alive
 
     @property

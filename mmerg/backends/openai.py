@@ -63,7 +63,6 @@ class OpenAI(Adapter):
         think: bool = False,
         token_env: str = "",
         deadlines: Deadlines | None = None,
-        check_wait: float = 0.5,
     ) -> None:
         if dialect not in DIALECTS:
             hint = f"known are {', '.join(DIALECTS)}; {did_you_mean(dialect, DIALECTS)}".rstrip("; ")
@@ -76,7 +75,7 @@ class OpenAI(Adapter):
         server = replace(SERVER, longer=self._dialect.longer, name=SERVER.name if dialect == "other" else dialect)
         address = host.rstrip("/").removesuffix("/v1")  # users of OpenAI's SDK give the address with /v1
         http = Http(address, server, deadlines, where=host, token=read_token(token_env))
-        super().__init__(http, model, check_wait)
+        super().__init__(http, model)
         self._think, self._num_ctx = think, int(load["num_ctx"])
         # True for a model with vision, by version and digest, for servers that do not say so and must be tried.
         self._vision: dict[tuple[str, str], bool] = {}

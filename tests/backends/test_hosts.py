@@ -65,7 +65,7 @@ def machines() -> Iterator[Callable[..., Machine]]:
 def build_pool(*machines: Machine, model: str = MODEL, clock: Clock | None = None) -> Pool:
     hosts = [
         Host(
-            Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK, check_wait=0.01),
+            Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK),
             1,
             machine.name,
         )

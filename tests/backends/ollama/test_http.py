@@ -23,8 +23,6 @@ from tests.backends.conftest import (
     Faulty,
     chunk,
     head,
-    json_response,
-    line,
     stream,
     whole,
 )
@@ -156,17 +154,6 @@ def test_unexpected_json_is_a_server_error(faulty: Faulty, path: str) -> None:
             ask_at(path, faulty.host)
         assert caught.value.failure is Failure.SERVER_ERROR
         assert len(str(caught.value)) < 1500
-
-
-def test_a_completion_survives_if_the_host_is_busy_during_the_check(faulty: Faulty) -> None:
-    with closing(Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, check_wait=0.01)) as backend:
-        backend.describe()
-        faulty.respond(stream(line("hi"), LAST))
-        faulty.respond_once(json_response({"error": "busy"}, "503 Service Unavailable"), path="/api/version")
-        faulty.respond_once(CLOSE, path="/api/tags")
-        faulty.respond_once(CLOSE, path="/api/tags")
-        assert backend.complete(HELLO).text == "hi"
-    assert len(faulty.bodies("/api/chat")) == 1
 
 
 # Addresses

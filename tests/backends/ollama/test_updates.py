@@ -59,7 +59,7 @@ def test_a_host_that_was_updated_while_down_is_not_used(
 
 
 def describe_adapter(server: Faulty) -> Ollama:
-    adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512}, check_wait=0.01)
+    adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512})
     adapter.describe()
     server.respond(stream(line("hi"), LAST))
     server.requests.clear()

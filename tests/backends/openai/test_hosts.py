@@ -17,7 +17,7 @@ CHAT = "/v1/chat/completions"
 def test_a_call_waits_while_a_server_restarts(faulty: Faulty, tmp_path: Path, status: int) -> None:
     """llama-server responds with 503 while it loads its model, and a proxy with 502 while its server is down."""
     loading = {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}
-    adapter = OpenAI(host=faulty.host, model="m", dialect="vllm", load={"num_ctx": 512}, check_wait=0.01)
+    adapter = OpenAI(host=faulty.host, model="m", dialect="vllm", load={"num_ctx": 512})
     faulty.respond(json_response(chat_body("one")), path=CHAT)
     pool = Pool([Host(Cache(adapter, tmp_path / "completions.sqlite"), 1, faulty.host)], wait=0.01, attempts=2)
     pool.describe()

@@ -22,7 +22,7 @@ def build_backend(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
     for path, answer in DESCRIPTIONS[dialect].items():
         server.respond(json_response(answer), path=path)
     server.respond(json_response(chat_body("Hi")), path=CHAT)
-    return OpenAI(host=server.host, model=model, dialect=dialect, load={"num_ctx": 2048}, check_wait=0.01)
+    return OpenAI(host=server.host, model=model, dialect=dialect, load={"num_ctx": 2048})
 
 
 @pytest.mark.parametrize(
