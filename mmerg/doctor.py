@@ -77,8 +77,7 @@ def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine
     size = _image_size(settings)
     image_tokens = cache(lambda: probes.count_frame_tokens(backend, *size))
     if engine.vision:
-        family = getattr(backend, "architecture", "") or engine.model.lower()
-        yield "frame", _run(lambda: probes.check_frame_tokens(image_tokens(), *size, family, engine))
+        yield "frame", _run(lambda: probes.check_frame_tokens(image_tokens(), *size, engine))
     else:
         yield "vision", ("ok", "no: the model gets measured descriptions of frames")
     if isinstance(settings, DoctorRunSettings):

@@ -52,11 +52,6 @@ class Ollama(Adapter):
         super().__init__(self._host, model)
         self._load, self._think, self._keep_alive = dict(load), think, keep_alive
 
-    @property
-    def architecture(self) -> str:
-        """The model's architecture as named in its weights. Empty before `describe`, or if the server does not say."""
-        return self._host.architecture
-
     def _identify(self) -> tuple[str, str]:
         return self._host.identify(self.model)
 

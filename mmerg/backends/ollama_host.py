@@ -40,7 +40,6 @@ class OllamaHost(Http):
         super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
         import ollama  # here, because it takes half a second
 
-        self.architecture = ""  # of the model that was described last, as named in its weights: qwen35, gemma3
         self._ollama = ollama.Client(host, transport=self, follow_redirects=False, trust_env=False)
 
     def identify(self, model: str) -> tuple[str, str]:
@@ -55,7 +54,6 @@ class OllamaHost(Http):
         version, digest = self.identify(model)
         shown = self._call(lambda: self._ollama.show(model))
         info = shown.modelinfo or {}
-        self.architecture = str(info.get("general.architecture", ""))
         capabilities = tuple(shown.capabilities or ())
         if "thinking" not in capabilities and may_think(shown.template or ""):
             capabilities = (*capabilities, "thinking")
@@ -65,7 +63,7 @@ class OllamaHost(Http):
             "model": model,
             "digest": digest,
             "capabilities": capabilities,
-            "context_length": info.get(f"{self.architecture}.context_length") or 0,
+            "context_length": info.get(f"{info.get('general.architecture')}.context_length") or 0,
             "load": load,
         }
         return self._call(lambda: Engine.model_validate(fields))

@@ -182,15 +182,15 @@ def count_frame_tokens(backend: Backend, width: int, height: int) -> int:
     return with_image.prompt_tokens - without.prompt_tokens
 
 
-def check_frame_tokens(tokens: int, width: int, height: int, family: str, engine: Engine) -> Finding:
-    """Checks that a frame has as many tokens as the model needs. family: the model's architecture, or else its name."""
+def check_frame_tokens(tokens: int, width: int, height: int, engine: Engine) -> Finding:
+    """Checks that a frame has as many tokens as the model needs."""
     size = f"a frame of {width}x{height} px takes {tokens} tokens"
     if tokens <= 1:
         return "open", f"{size} by the server's count, which ignores pictures"
     remedy = "--image-min-tokens 1024 on its command line" if engine.load.get("dialect") == "llama-server" else ""
     if engine.backend == "ollama" and not is_before_llama_server(engine):
         remedy = "LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment"
-    if not remedy or "qwen" not in family or tokens >= LEAST_QWEN:
+    if not remedy or "qwen" not in engine.model.lower() or tokens >= LEAST_QWEN:
         return "ok", size
     side = math.ceil(max(width, height) * math.sqrt(LEAST_QWEN / tokens) / 32) * 32
     larger = f"use larger frames: image_side {side}, if the clips have the pixels"

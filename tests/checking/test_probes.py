@@ -119,21 +119,21 @@ def test_seeds_must_act_if_the_backbone_samples() -> None:
     assert (status, "the backbone's temperature is 0.5" in text) == ("failed", True)
 
 
-def check_frame(tokens: int, architecture: str, version: str) -> probes.Finding:
-    engine = ENGINE.model_copy(update={"backend": "ollama", "version": version})
-    return probes.check_frame_tokens(tokens, 672, 504, architecture, engine)
+def check_frame(tokens: int, model: str, version: str) -> probes.Finding:
+    engine = ENGINE.model_copy(update={"backend": "ollama", "version": version, "model": model})
+    return probes.check_frame_tokens(tokens, 672, 504, engine)
 
 
 def test_a_frame_with_too_few_tokens_for_its_model_is_reported() -> None:
-    status, text = check_frame(336, "qwen35", "0.34.1")
+    status, text = check_frame(336, "qwen3.5:9b", "0.34.1")
     assert (status, "672x504 px takes 336 tokens, too few: llama.cpp requires 1024" in text) == ("open", True)
     assert text.endswith(
         "start the server with LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment, or use larger frames: image_side "
         "1184, if the clips have the pixels"
     )
-    for case in ((1036, "qwen35", "0.34.1"), (256, "gemma3", "0.34.1"), (336, "qwen35", "0.24.0")):
+    for case in ((1036, "qwen3.5:9b", "0.34.1"), (256, "gemma3:4b", "0.34.1"), (336, "qwen3.5:9b", "0.24.0")):
         assert check_frame(*case) == ("ok", f"a frame of 672x504 px takes {case[0]} tokens")
-    assert check_frame(1, "mllama", "0.24.0")[0] == "open"
+    assert check_frame(1, "llama3.2-vision", "0.24.0")[0] == "open"
 
 
 @pytest.mark.parametrize(
