@@ -25,7 +25,7 @@ from mmerg.backends.adapter import check_load, complete_with_stops
 from mmerg.backends.cancel import CancelToken
 from mmerg.backends.dialects import LLAMA_SERVER
 from mmerg.backends.http import Deadlines, Http
-from mmerg.backends.protocol import Completion, Engine, Finish, Request
+from mmerg.backends.protocol import Completion, Engine, Request
 from mmerg.backends.server_errors import ServerKind
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure
@@ -77,24 +77,14 @@ class Embedded:
 
     def complete(self, request: Request) -> Completion:
         """Returns the completion of `request`. It can have fewer log-probabilities than tokens, because llama.cpp gives
-        one for a character of several tokens. Raises CallError, which is bad_request for a schema that llama.cpp cannot
-        enforce."""
+        one for a character of several tokens. Raises CallError."""
         server, engine = self._open()
         if request.images and not engine.vision:
             hint = "set backbone.mmproj to the model's projector, or describe frames in words"
             raise CallError(Failure.IMAGE_REJECTED, "the model has no vision", where=engine.model, hint=hint)
-        completion = complete_with_stops(
+        return complete_with_stops(
             lambda sent: chat.complete(server, sent, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
         )
-        if request.schema and completion.finish is Finish.STOP:
-            try:
-                json.loads(completion.text)
-            except ValueError as error:  # llguidance silently ignores a schema that it cannot enforce
-                what = "llama.cpp ignored the schema"
-                hint = "use only types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum "
-                hint += "and maximum"
-                raise CallError(Failure.BAD_REQUEST, what, where=engine.model, hint=hint) from error
-        return completion
 
     def close(self) -> None:
         self._closed.cancel()

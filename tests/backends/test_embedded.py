@@ -199,13 +199,6 @@ def named(schema: Mapping[str, Any]) -> object:
     return [(key, named(child)) for key, child in schema["properties"].items() if child.get("type") != "array"]
 
 
-@pytest.mark.parametrize("schema", [{"type": "wibble"}, {"not": {"type": "object"}}])
-def test_a_schema_that_cannot_be_enforced_is_refused(backend: Embedded, schema: dict[str, object]) -> None:
-    with pytest.raises(CallError, match="ignored the schema") as caught:
-        backend.complete(ask("Say hello.", 200, schema=schema))
-    assert caught.value.failure is Failure.BAD_REQUEST
-
-
 # Images and shared prefixes
 
 
