@@ -61,7 +61,7 @@ class Cache:
 
     def complete(self, request: Request) -> Completion:
         engine = self._engine or self.describe()
-        key = hashlib.sha256(f"{request.digest()} {engine.key()}".encode()).hexdigest()
+        key = hashlib.sha256(f"{request.digest} {engine.key()}".encode()).hexdigest()
         if hit := self._load(key):
             return hit
         if self._mode != "on":
@@ -163,7 +163,7 @@ def build_replay_backend(engine: Engine) -> Backend:
     CallError not_cached."""
 
     def refuse(request: Request) -> CallError:
-        what = f"this call is not in the cache: {request.digest()[:SHOWN_DIGEST]}"
+        what = f"this call is not in the cache: {request.digest[:SHOWN_DIGEST]}"
         hint = "start the server, with cache=on"
         return CallError(Failure.NOT_CACHED, what, where=engine.brief(), hint=hint)
 

@@ -33,7 +33,7 @@ class Dry:
     def complete(self, request: Request) -> Completion:
         text = TEXT
         if request.schema:
-            value = build_smallest(json.loads(request.schema), int(request.digest(), 16))
+            value = build_smallest(json.loads(request.schema), int(request.digest, 16))
             text = json.dumps(value, ensure_ascii=False)
         return build_completion(request, text, self.host, logprob=0.0)
 

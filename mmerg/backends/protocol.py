@@ -84,12 +84,9 @@ class Request:
     alternatives: int = 0  # how many of the likeliest tokens in each token's place to return as well
     likelihood_of: str = ""  # a text to score as the completion (`likelihood.py`)
 
-    def digest(self) -> str:
-        """Returns the SHA-256 (hex) of everything that the completion depends on. An image counts by its hash."""
-        return self._digest
-
     @cached_property
-    def _digest(self) -> str:  # the cache and the trace both need it, and a prompt is long
+    def digest(self) -> str:
+        """The SHA-256 (hex) of everything that the completion depends on. An image counts by its hash."""
         content = {
             "messages": [
                 [message.role, message.text, [image.sha256 for image in message.images]] for message in self.messages

@@ -255,7 +255,7 @@ def _describe_call(place: Place, request: Request, completion: Completion) -> ev
     )
     return events.Called(
         **place,
-        digest=request.digest(),
+        digest=request.digest,
         messages=messages,
         answer_schema=request.schema,
         sampling=vars(request.sampling),

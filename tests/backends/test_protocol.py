@@ -21,7 +21,7 @@ ENGINE = Engine(
 
 
 def test_the_digest_of_a_request_is_the_same_in_every_run() -> None:
-    assert REQUEST.digest() == "026296886093c08797e632ef76673964b733d49a8cce46bcf17683daedf0198a"
+    assert REQUEST.digest == "026296886093c08797e632ef76673964b733d49a8cce46bcf17683daedf0198a"
 
 
 def test_images_are_compared_by_their_hash() -> None:
@@ -30,7 +30,7 @@ def test_images_are_compared_by_their_hash() -> None:
     other = replace(
         REQUEST, messages=(Message("system", "be kind"), Message("user", "hello", (Image("ab" * 32, b""),)))
     )
-    assert other.digest() == REQUEST.digest()
+    assert other.digest == REQUEST.digest
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Sampling)])
@@ -38,7 +38,7 @@ def test_every_sampler_is_in_the_digest(name: str) -> None:
     value = getattr(REQUEST.sampling, name)
     other: Any = (*value, "x") if isinstance(value, tuple) else value + 1
     sampling = replace(REQUEST.sampling, **{name: other})
-    assert replace(REQUEST, sampling=sampling).digest() != REQUEST.digest()
+    assert replace(REQUEST, sampling=sampling).digest != REQUEST.digest
 
 
 def test_every_other_part_of_a_request_is_in_the_digest() -> None:
@@ -56,7 +56,7 @@ def test_every_other_part_of_a_request_is_in_the_digest() -> None:
         replace(REQUEST, messages=(system, replace(user, images=(IMAGE, IMAGE)))),
         replace(REQUEST, messages=(replace(system, images=(IMAGE,)), replace(user, images=()))),
     ]
-    assert len({request.digest() for request in [REQUEST, *changed]}) == len(changed) + 1
+    assert len({request.digest for request in [REQUEST, *changed]}) == len(changed) + 1
     parts = {"messages", "sampling", "schema", "logprobs", "alternatives", "likelihood_of"}
     assert {field.name for field in fields(Request)} == parts
 

@@ -193,8 +193,8 @@ def test_simultaneous_calls_that_change_each_other_fail(concurrency: int, status
 
 @pytest.mark.parametrize(("concurrency", "together", "alone"), [(1, 2, 2), (5, 5, 5), (24, 24, MAX_DISTINCT)])
 def test_the_check_makes_as_many_simultaneous_calls_as_a_run(concurrency: int, together: int, alone: int) -> None:
-    backend = Scripted(lambda request: request.digest())
+    backend = Scripted(lambda request: request.digest)
     status, text = check_parallel(backend, concurrency, vision=False)
     assert (status, f"{GROUPS} groups of {together} calls" in text) == ("ok", True)
     assert len(backend.requests) == GROUPS * (alone + together)
-    assert len({request.digest() for request in backend.requests}) == GROUPS * alone
+    assert len({request.digest for request in backend.requests}) == GROUPS * alone
