@@ -12,7 +12,7 @@ find_long_clips(corpus, times)                                                  
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mmerg.corpora.dialogue import OVERLONG, Clip, Corpus, Sample
@@ -98,11 +98,9 @@ def find_bad_clips(
         outcomes = zip(clips, extract(clips, settings, store), strict=True)
         return {clip: outcome for clip, outcome in outcomes if isinstance(outcome, ClipError)}
 
-    pool = ThreadPoolExecutor(os.cpu_count() or 1)
-    try:
-        jobs = [pool.submit(find, list(clips)) for clips in files.values()]
-        for done, _ in enumerate(as_completed(jobs), start=1):
-            progress(done, len(jobs))
-        return {clip: error for job in jobs for clip, error in job.result().items()}
-    finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C, only files in progress are finished
+    bad: dict[Clip, ClipError] = {}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for done, found in enumerate(pool.map(find, map(list, files.values())), start=1):
+            progress(done, len(files))
+            bad |= found
+    return bad
