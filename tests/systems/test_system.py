@@ -68,7 +68,7 @@ class Cues(RootModel[list[str]]):
         (merg_config(stages__mpa__sampling={"temprature": 1}), "did you mean stages.mpa.sampling.temperature?"),
         (merg_config(stages__mpa={"sees": ["D"]}), "stages.mpa.gives has no value"),
         (merg_config(stages={}), "stages is {}\n"),
-        (merg_config(prompts="nowhere"), "there is no folder nowhere"),
+        (merg_config(prompts="nowhere"), "there is no such folder"),
         (merg_config(result={"response": "X"}), "result.response is 'X', which no stage gives"),
         (merg_config(result={"emotion": "e.emo"}), "result.emotion is 'e.emo', which caef does not give"),
         (merg_config(result={"cause": "E"}), "result.cause is unknown"),
