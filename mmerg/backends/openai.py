@@ -14,6 +14,7 @@ import io
 import json
 import os
 from dataclasses import replace
+from functools import cached_property
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
@@ -77,8 +78,6 @@ class OpenAI(Adapter):
         http = Http(address, server, deadlines, where=host, token=read_token(token_env))
         super().__init__(http, model)
         self._think, self._num_ctx = think, int(load["num_ctx"])
-        # True for a model with vision, by version and digest, for servers that do not say so and must be tried.
-        self._vision: dict[tuple[str, str], bool] = {}
 
     def _call(self, request: Request) -> Completion:
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
@@ -90,18 +89,14 @@ class OpenAI(Adapter):
             what = f"num_ctx {self._num_ctx} is more than the server's {context} tokens"
             hint = f"set backbone.load.num_ctx={context}, or {self._dialect.longer}, if the model supports that many"
             raise ConfigError(what, where=f"{self.host} model {self.model}", hint=hint)
-        vision = described.vision
-        if vision is None:
-            if (version, digest) not in self._vision:
-                self._vision[version, digest] = self._takes_images()
-            vision = self._vision[version, digest]
+        vision = self._takes_images if described.vision is None else described.vision
         thinking = may_think(str(described.more.get("chat_template", "")))
         return Engine(
             backend="openai",
             version=version,
             model=self.model,
             digest=digest,
-            capabilities=("completion", *["vision"] * bool(vision), *["thinking"] * thinking),
+            capabilities=("completion", *["vision"] * vision, *["thinking"] * thinking),
             context_length=context,  # it can change completions: they end there, and Phi scales its positions by it
             load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
@@ -131,8 +126,9 @@ class OpenAI(Adapter):
         digest = hashlib.sha256(json.dumps(stable_facts, sort_keys=True).encode()).hexdigest()
         return described.version, digest, described
 
+    @cached_property
     def _takes_images(self) -> bool:
-        """Returns True if the model takes images, which shows in the length of a prompt with an image."""
+        """True if the model takes images, which shows in the length of a prompt with an image. Tried once."""
 
         def count_tokens(*images: Image) -> int:
             request = Request((Message("user", "Hi", images),), Sampling(num_predict=1))
