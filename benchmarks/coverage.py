@@ -191,13 +191,13 @@ def draw_difference(metric: str, count: int, each: int, rng: np.random.Generator
     dialogues = [str(number) for number in np.repeat(np.arange(count), each)]
     if metric == "acc":
         value: Value = mean(100.0 * np.concatenate([gold == labels for labels in forecasts]))
-        ends = PairedValue(value, dialogues).bounds("wilson", RESAMPLES, 0)[0].ends
+        ends = PairedValue(value, dialogues).bounds("wilson", RESAMPLES, 0).ends
         return ends, ends, 100 * float(SHARES @ (b - a))
     truth = float(np.mean((compute_true_f1(b) - compute_true_f1(a))[np.unique(gold)]))
     pairs = PairedValue(f1().prepare(build_results(np.tile(gold, 2), np.concatenate(forecasts))), dialogues)
     return (
         compute_percentiles(pairs.difference, pairs.dialogues),
-        pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends,
+        pairs.bounds("bootstrap", RESAMPLES, 0).ends,
         truth,
     )
 
@@ -208,7 +208,7 @@ def draw_seeds(seeds: int, rng: np.random.Generator) -> Draw:
     value = mean(np.tile(rng.normal(size=50), 2 * seeds) + rng.normal(0, 0.7, 100 * seeds) + shifts)
     dialogues = [str(number % 50) for number in range(50 * seeds)]
     pairs = PairedValue(value, dialogues, seeds)
-    return compute_percentiles(pairs.difference, pairs.dialogues), pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends, 0.0
+    return compute_percentiles(pairs.difference, pairs.dialogues), pairs.bounds("bootstrap", RESAMPLES, 0).ends, 0.0
 
 
 def compute_both(by: IntervalBy, value: Value, names: Indices, truth: float) -> Draw:

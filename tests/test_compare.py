@@ -51,9 +51,8 @@ def test_a_table_shows_the_differences_of_two_runs(pair: tuple[str, str], capsys
     [acc], [dist] = find_comparisons(compared, "acc"), find_comparisons(compared, "dist1")
     assert (acc.n, acc.a_right, acc.b_right, acc.p, acc.p_holm) == (10, 1, 3, 0.625, 1.0)
     assert acc.interval
-    assert acc.detectable
     ends = f"{acc.interval[0]:+.2f} to {acc.interval[1]:+.2f}"
-    assert get_row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 1.0000 {acc.detectable:.2f} 10"
+    assert get_row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 1.0000 10"
     assert (dist.n, dist.skipped, dist.test) == (8, 2, "permutation, 60 draws, seed 0")
     assert get_row(shown, "dist1").endswith(" 8 (2 skipped)")
     assert "tok:nltk" in dist.signature
@@ -75,7 +74,7 @@ def test_only_primary_metrics_are_tested_and_corrected_over_all_runs(
     found = [one for pair in compared.pairs for one in pair.comparisons]
     assert all((one.p_holm, one.test) == (None, "") for one in found if one.p is None)
     [calls, _] = find_comparisons(compared, "calls")
-    assert (calls.difference, calls.p, calls.interval, calls.detectable, calls.why) == (0.0, None, None, None, "")
+    assert (calls.difference, calls.p, calls.interval, calls.why) == (0.0, None, None, "")
     corrected = holm([one.p for one in found if one.p is not None])
     assert [one.p_holm for one in found if one.p is not None] == corrected
     declared = find_comparisons(compare_as_json(*pair, third, "--primary", "acc"), "acc")

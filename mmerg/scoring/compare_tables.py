@@ -15,7 +15,7 @@ from mmerg.scoring.comparisons import ComparisonReport, PairComparison, format_p
 from mmerg.scoring.paired import MetricComparison
 from mmerg.scoring.shares import LEVEL
 
-_HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
+_HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "pairs")
 
 
 def render(report: ComparisonReport, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
@@ -67,7 +67,6 @@ def _format_row(comparison: MetricComparison) -> list[str]:
         interval,
         format_p(comparison.p),
         format_p(comparison.p_holm) + (" *" if significant else ""),
-        format_number(comparison.detectable),
         f"{comparison.n}" + (f" ({comparison.skipped} skipped)" if comparison.skipped else ""),
     ]
 
@@ -94,5 +93,5 @@ def _describe_methods(report: ComparisonReport) -> str:
         f"p Holm: corrected for all tests here ({len(report.tested)}); * below 0.05.\n"
         "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else a bootstrap over dialogues. All but\n"
         "the first need 10 dialogues, and costs have none. Interval and p include the variance over seeds.\n"
-        "detectable: by so many pairs with 80 % power at the 5 % level. skipped: pairs without a score on one side."
+        "skipped: pairs without a score on one side."
     )

@@ -10,12 +10,9 @@ results of dialogues at random: p = (1 + hits) / (1 + draws), where a hit is a d
 observed one, in either direction (Phipson and Smyth 2010, arXiv 1603.05766). If the 2^k possible exchanges of k
 dialogues are not more than the draws, all are tried, and p is exact.
 
-detectable: the smallest difference that this number of pairs detects with 80 % power at the 5 % level: by McNemar's
-test at the observed discordance, or 2.8 standard errors.
-
 With several seeds, a score is the mean over them, and a dialogue is drawn or exchanged with its samples of all seeds.
-The variance of the mean over seeds is added to the variance over dialogues. The interval, p and the detectable
-difference follow from the sum, with the degrees of freedom of Welch and Satterthwaite.
+The variance of the mean over seeds is added to the variance over dialogues. The interval and p follow from the sum,
+with the degrees of freedom of Welch and Satterthwaite.
 
     pairing = pair_results([read_run(a)], [read_run(b)])
     compare_metric(accuracy(), pairing, draws=2000, seed=0)
@@ -33,9 +30,9 @@ from numpy.typing import NDArray
 
 from mmerg.runs.result import Result
 from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, evaluate_each, resample, t_quantile
-from mmerg.scoring.metric import MIN_DIALOGUES, Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
+from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
 from mmerg.scoring.run_results import RunResults, get_dialogue
-from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
+from mmerg.scoring.shares import mcnemar, newcombe
 from mmerg.storage.record import Record
 
 
@@ -79,7 +76,6 @@ class MetricComparison(Record):
     test: str = ""
     a_right: int | None = None  # of shares: pairs that only A has right (McNemar's b)
     b_right: int | None = None  # that only B has right (c)
-    detectable: float | None = None  # the smallest difference that a test would detect (see above)
     higher_is_better: bool | None = None
     signature: str = ""
     why: str = ""
@@ -123,7 +119,7 @@ def compare_metric(
         return comparison(why="it is not finite over these pairs")
     shares = metric.interval_by == "wilson"
     a_right, b_right = pairs.right_alone if shares else (None, None)
-    (ends, method, why), detectable = pairs.bounds(metric.interval_by, draws, seed)
+    ends, method, why = pairs.bounds(metric.interval_by, draws, seed)
     p, test = pairs.test(shares, draws, seed) if tested else (None, "")
     a_sd, b_sd = (float(pairs.by_seed(side).std(ddof=1)) if seeds > 1 else None for side in (pairs.a, pairs.b))
     return comparison(
@@ -139,7 +135,6 @@ def compare_metric(
         test=test,
         a_right=a_right,
         b_right=b_right,
-        detectable=detectable,
     )
 
 
@@ -193,20 +188,19 @@ class PairedValue:
     def effective_n(self) -> float:
         return float(len(self.a)) if self.independent else self.dialogues.effective_n(self.gaps)
 
-    def bounds(self, by: IntervalBy | None, draws: int, seed: int) -> tuple[Interval, float | None]:
-        """Returns the interval of the difference, and the smallest detectable difference."""
+    def bounds(self, by: IntervalBy | None, draws: int, seed: int) -> Interval:
+        """Returns the interval of the difference."""
         if by is None:
-            return Interval(None), None
+            return Interval(None)
         if by == "wilson":
-            interval, detectable, error = self.newcombe_interval(), self.smallest_shift(), self.share_error
+            interval, error = self.newcombe_interval(), self.share_error
         else:
             interval, error = self._resample(by, draws, seed)
-            detectable = DETECTABLE * error if error and len(self.dialogues) >= MIN_DIALOGUES else None
         self.widening = self._compute_widening(error)
         if interval.ends and self.widening > 1:
             low, high = (self.observed + self.widening * (end - self.observed) for end in interval.ends)
             interval = Interval((low, high), f"{interval.method}; with the variance of {self.seeds} seeds")
-        return interval, None if detectable is None else self.widening * detectable
+        return interval
 
     def _resample(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
         if not isinstance(self.single_value, Sums):
@@ -244,14 +238,6 @@ class PairedValue:
         if not self.independent:
             method += f", {self.dialogues.describe_n(self.effective_n)}"
         return Interval((100 * low, 100 * high), method)
-
-    def smallest_shift(self) -> float | None:
-        if len(self.dialogues) < 2:
-            return None
-        if self.independent:
-            shift = smallest_shift(len(self.a), sum(self.right_alone) / len(self.a))
-            return None if shift is None else 100 * shift
-        return DETECTABLE * self.share_error if self.share_error > ROUNDING else None
 
     @property
     def share_error(self) -> float:
