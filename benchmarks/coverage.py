@@ -206,7 +206,7 @@ def draw_seeds(seeds: int, rng: np.random.Generator) -> Draw:
     """Draws for several seeds. Each of them shifts all samples of a side; the true difference is 0."""
     shifts = np.repeat(rng.normal(0, 0.15, 2 * seeds), 50)
     value = mean(np.tile(rng.normal(size=50), 2 * seeds) + rng.normal(0, 0.7, 100 * seeds) + shifts)
-    dialogues = [str(number % 50) for number in range(50 * seeds)]
+    dialogues = list(map(str, range(50)))
     pairs = PairedValue(value, dialogues, seeds)
     return compute_percentiles(pairs.difference, pairs.dialogues), pairs.bounds("bootstrap", RESAMPLES, 0).ends, 0.0
 

@@ -76,13 +76,12 @@ def _format_value(value: float | None, sd: float | None) -> str:
 
 
 def _list_notes(pair: PairComparison) -> Iterator[str]:
-    """Yields the baselines, McNemar's counts of tested metrics, and the reasons for missing scores."""
+    """Yields the baselines, the tests, and the reasons for missing scores."""
     if pair.baselines:
         yield pair.baselines
     for comparison in pair.comparisons:
-        if comparison.a_right is not None and comparison.p is not None:
-            counts = f"b = {comparison.a_right} pairs count only in A, c = {comparison.b_right} only in B"
-            yield f"{comparison.metric}: {counts} ({comparison.test})"
+        if comparison.test:
+            yield f"{comparison.metric}: {comparison.test}"
     missing = group_by_reason((comparison.why, comparison.metric) for comparison in pair.comparisons if comparison.why)
     yield from (f"{names}: {why}" for why, names in missing.items())
 

@@ -62,7 +62,6 @@ class MetricComparison(Record):
 
     metric: str
     n: int = 0  # pairs of samples
-    dialogues: int = 0  # of the pairs
     skipped: int = 0  # pairs in which a side has no value
     a_value: float | None = None  # with several seeds, the mean
     b_value: float | None = None
@@ -74,8 +73,6 @@ class MetricComparison(Record):
     p: float | None = None  # by `test`; None if the metric is not tested
     p_holm: float | None = None  # p corrected for all tests of a command
     test: str = ""
-    a_right: int | None = None  # of shares: pairs that only A has right (McNemar's b)
-    b_right: int | None = None  # that only B has right (c)
     higher_is_better: bool | None = None
     signature: str = ""
     why: str = ""
@@ -101,12 +98,11 @@ def compare_metric(
     """Compares the metric over the pairs in which both samples count. draws, seed: of bootstraps and permutation tests.
     tested: whether to compute p."""
     kept, seeds = pairing.mask(metric), pairing.seeds
-    n, dialogues = kept.samples, [get_dialogue(result) for result in kept.a]
+    n = kept.samples
     comparison = partial(
         MetricComparison,
         metric=metric.name,
         n=n,
-        dialogues=len(set(dialogues)),
         skipped=pairing.samples - n,
         higher_is_better=metric.higher_is_better,
         signature=metric.signature,
@@ -114,17 +110,16 @@ def compare_metric(
     if not n:
         return comparison(why=metric.why_none.replace("no sample has", "no pair in which both samples have"))
     value = metric.prepare((*kept.a, *kept.b))
-    pairs = PairedValue(value, dialogues, seeds)
+    pairs = PairedValue(value, [get_dialogue(result) for result in kept.a[:n]], seeds)
     if not np.isfinite(pairs.observed):
         return comparison(why="it is not finite over these pairs")
-    shares = metric.interval_by == "wilson"
-    a_right, b_right = pairs.right_alone if shares else (None, None)
     ends, method, why = pairs.bounds(metric.interval_by, draws, seed)
-    p, test = pairs.test(shares, draws, seed) if tested else (None, "")
-    a_sd, b_sd = (float(pairs.by_seed(side).std(ddof=1)) if seeds > 1 else None for side in (pairs.a, pairs.b))
+    p, test = pairs.test(metric.interval_by == "wilson", draws, seed) if tested else (None, "")
+    a_value, b_value = map(float, pairs.by_seed.mean(axis=1))
+    a_sd, b_sd = map(float, pairs.by_seed.std(axis=1, ddof=1)) if seeds > 1 else (None, None)
     return comparison(
-        a_value=pairs.value(pairs.a),
-        b_value=pairs.value(pairs.b),
+        a_value=a_value,
+        b_value=b_value,
         a_sd=a_sd,
         b_sd=b_sd,
         difference=pairs.observed,
@@ -133,134 +128,103 @@ def compare_metric(
         why=why,
         p=p,
         test=test,
-        a_right=a_right,
-        b_right=b_right,
     )
 
 
 class PairedValue:
-    """A value of two sides, and statistics of its difference. value: of one seed, for indices into the results of A,
-    seed by seed, followed by those of B. names: the dialogues of the results of A."""
+    """A value of two sides, and statistics of its difference B − A. value: of one run, for indices into the results of
+    A, seed by seed, followed by those of B. names: the dialogue of each sample."""
 
     def __init__(self, value: Value, names: Sequence[str], seeds: int = 1) -> None:
-        self.single_value, self.seeds = value, seeds
+        self.value, self.seeds = value, seeds
         self.dialogues = Dialogues(names)
-        self.a = self.dialogues.results
-        self.b = self.a + len(names)
-        self.independent = len(self.dialogues) == len(names)  # each dialogue has one pair
-        self.observed = self.difference(self.a)  # B − A
+        self.samples = self.dialogues.results
+        self.starts = len(names) * np.arange(2 * seeds).reshape(2, seeds)  # of the results of each side and seed
+        self.by_seed = np.array([[value(self.samples + start) for start in side] for side in self.starts])
+        self.independent = seeds == 1 and len(self.dialogues) == len(names)  # each dialogue has one pair
+        self.observed = self.difference(self.samples)
         self.widening = 1.0  # of the interval by the variance over seeds; `bounds` sets it
 
-    def value(self, indices: Indices) -> float:
-        """Returns the value of some results; with several seeds the mean of their values."""
-        if self.seeds == 1:
-            return self.single_value(indices)
-        seed_of_index = indices // (len(self.a) // self.seeds) % self.seeds
-        by_seed = (indices[seed_of_index == seed] for seed in range(self.seeds))
-        return float(np.mean([self.single_value(of_seed) for of_seed in by_seed if len(of_seed)]))
-
-    def by_seed(self, side: Indices) -> Floats:
-        """Returns shape [seeds]: the value of each seed."""
-        return np.array([self.single_value(part) for part in np.split(side, self.seeds)])
-
-    def difference(self, indices: Indices) -> float:
-        """Returns B − A over some pairs. indices: of the results of A."""
-        return self.value(indices + len(self.a)) - self.value(indices)
+    def difference(self, samples: Indices, exchanged: bool | NDArray[np.bool_] = False) -> float:
+        """Returns B − A over some samples, the mean over seeds. exchanged: which of them exchange A and B."""
+        a, b = self.starts[:, :, None]
+        a_results, b_results = samples + np.where(exchanged, b, a), samples + np.where(exchanged, a, b)
+        return float(np.mean([self.value(results) for results in b_results])) - float(
+            np.mean([self.value(results) for results in a_results])
+        )
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
-        """Shape [2, n], of shares: whether A and B have each pair right."""
-        return (evaluate_each(self.value, 2 * len(self.a)) > 0).reshape(2, len(self.a))
-
-    @property
-    def right_alone(self) -> tuple[int, int]:
-        """The number of pairs that only A has right, and that only B has right."""
-        return int(np.sum(self.gaps < 0)), int(np.sum(self.gaps > 0))
-
-    @cached_property
-    def gaps(self) -> Floats:
-        """Shape [n], of shares: 1 if only B has the pair right, -1 if only A has, else 0."""
-        a, b = self.right.astype(float)
-        gaps: Floats = b - a
-        return gaps
-
-    @cached_property
-    def effective_n(self) -> float:
-        return float(len(self.a)) if self.independent else self.dialogues.effective_n(self.gaps)
+        """Shape [2, seeds * samples], of shares: whether each result of A and B is right."""
+        return (evaluate_each(self.value, self.starts.size * len(self.samples)) > 0).reshape(2, -1)
 
     def bounds(self, by: IntervalBy | None, draws: int, seed: int) -> Interval:
         """Returns the interval of the difference."""
         if by is None:
             return Interval(None)
-        if by == "wilson":
-            interval, error = self.newcombe_interval(), self.share_error
-        else:
-            interval, error = self._resample(by, draws, seed)
+        interval, error = self._compare_shares() if by == "wilson" else self._resample(by, draws, seed)
         self.widening = self._compute_widening(error)
         if interval.ends and self.widening > 1:
             low, high = (self.observed + self.widening * (end - self.observed) for end in interval.ends)
             interval = Interval((low, high), f"{interval.method}; with the variance of {self.seeds} seeds")
         return interval
 
+    def _compare_shares(self) -> tuple[Interval, float]:
+        """Returns Newcombe's interval, and the standard error of the difference."""
+        if len(self.dialogues) < 2:
+            return Interval(None, why=ONE_DIALOGUE), 0.0
+        a, b = self.right
+        gaps = b.astype(float) - a
+        n, method = float(len(gaps)), "Newcombe, method 10"
+        if not self.independent:
+            n = Dialogues(np.tile(self.dialogues.numbers, self.seeds)).effective_n(gaps)
+            method += f", {self.dialogues.describe_n(n)}"
+        low, high = newcombe(*(n * float(np.mean(in_a & in_b)) for in_a in (a, ~a) for in_b in (b, ~b)))
+        return Interval((100 * low, 100 * high), method), 100 * float(gaps.std()) / sqrt(n)
+
     def _resample(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
-        if not isinstance(self.single_value, Sums):
-            return resample(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
-        finish, rows = self.single_value.finish, len(self.single_value.parts)
-        parts = np.moveaxis(self.single_value.parts.reshape(rows, 2, self.seeds, -1), 0, 2)  # [2, seeds, rows, pairs]
+        value: Value = self.difference
+        if isinstance(self.value, Sums):
+            finish, rows = self.value.finish, len(self.value.parts)
+            parts = np.moveaxis(self.value.parts.reshape(rows, 2, self.seeds, -1), 0, 2)  # [2, seeds, rows, samples]
 
-        def difference(sums: Floats) -> Floats:
-            a, b = finish(np.moveaxis(sums.reshape(2, self.seeds, rows, *sums.shape[1:]), 2, 0)).mean(axis=1)
-            return np.asarray(b - a)
+            def difference(sums: Floats) -> Floats:
+                a, b = finish(np.moveaxis(sums.reshape(2, self.seeds, rows, *sums.shape[1:]), 2, 0)).mean(axis=1)
+                return np.asarray(b - a)
 
-        flat = parts.reshape(2 * self.seeds * rows, -1)
-        blocks = {"blocks": 2 * self.seeds} if isinstance(self.single_value, Counts) else {}
-        value = replace(self.single_value, parts=flat, finish=difference, **blocks)
-        dialogues = Dialogues(self.dialogues.numbers[: flat.shape[1]])
-        return resample(by, value, self.observed, dialogues, draws=draws, seed=seed)
+            blocks = {"blocks": 2 * self.seeds} if isinstance(self.value, Counts) else {}
+            flat = parts.reshape(2 * self.seeds * rows, -1)
+            value = replace(self.value, parts=flat, finish=difference, **blocks)
+        return resample(by, value, self.observed, self.dialogues, draws=draws, seed=seed)
 
     def _compute_widening(self, error: float) -> float:
         """Computes the factor by which the variance over seeds widens an interval. error: standard, over dialogues."""
         if self.seeds == 1 or not error:
             return 1.0
         freedom, seed_freedom = len(self.dialogues) - 1, self.seeds - 1
-        seed_error = float((self.by_seed(self.b) - self.by_seed(self.a)).std(ddof=1)) / sqrt(self.seeds)
+        seed_error = float(np.diff(self.by_seed, axis=0).std(ddof=1)) / sqrt(self.seeds)
         total_freedom = (error**2 + seed_error**2) ** 2 / (error**4 / freedom + seed_error**4 / seed_freedom)
         wider_error = sqrt(1 + (seed_error / error) ** 2)
         return max(1.0, wider_error * t_quantile(min(total_freedom, freedom)) / t_quantile(freedom))
 
-    def newcombe_interval(self) -> Interval:
-        if len(self.dialogues) < 2:
-            return Interval(None, why=ONE_DIALOGUE)
-        right_a, right_b = self.right
-        counts = [int(np.sum(a & b)) for a in (right_a, ~right_a) for b in (right_b, ~right_b)]
-        low, high = newcombe(*(count * self.effective_n / len(self.a) for count in counts))
-        method = "Newcombe, method 10"
-        if not self.independent:
-            method += f", {self.dialogues.describe_n(self.effective_n)}"
-        return Interval((100 * low, 100 * high), method)
-
-    @property
-    def share_error(self) -> float:
-        """The standard error of a difference of shares, 0 for one dialogue."""
-        if len(self.dialogues) < 2:
-            return 0.0
-        return 100 * float(self.gaps.std()) / sqrt(self.effective_n)
-
     def test(self, shares: bool, draws: int, seed: int) -> tuple[float, str]:
         """Returns p and the name of the test: McNemar's for shares of independent pairs, else a permutation test."""
         if shares and self.independent:
-            return mcnemar(*self.right_alone), "McNemar, exact"
+            a, b = self.right
+            a_alone, b_alone = int(np.sum(a & ~b)), int(np.sum(b & ~a))
+            counts = f"b = {a_alone} pairs are right only in A, c = {b_alone} only in B"
+            return mcnemar(a_alone, b_alone), f"McNemar, exact: {counts}"
         from scipy.stats import permutation_test
 
-        count, n = len(self.dialogues), len(self.a)
+        count = len(self.dialogues)
         if count < 2:
             return 1.0, "permutation of one dialogue"
         threshold = abs(self.observed) / self.widening * (1 - ROUNDING) - ROUNDING
 
         def is_hit(exchanged: Floats, _: Floats) -> float:
             """Returns 1 if the difference is as large, or NaN, with these dialogues exchanged, else 0."""
-            shift = np.where(exchanged[self.dialogues.numbers], n, 0)
-            return float(not abs(self.value(self.b - shift) - self.value(self.a + shift)) < threshold)
+            difference = self.difference(self.samples, exchanged[self.dialogues.numbers] > 0)
+            return float(not abs(difference) < threshold)
 
         result = permutation_test(
             (np.zeros(count), np.ones(count)),

@@ -65,9 +65,8 @@ def test_shares_are_compared_by_mcnemar() -> None:
     assert (comparison.n, comparison.skipped) == (10, 0)
     assert (comparison.a_value or 0, comparison.b_value or 0) == pytest.approx((40.0, 70.0))
     assert comparison.difference == pytest.approx(30.0)
-    assert (comparison.a_right, comparison.b_right) == (2, 5)
     assert comparison.p == pytest.approx(binomtest(2, 7).pvalue)
-    assert comparison.test == "McNemar, exact"
+    assert comparison.test == "McNemar, exact: b = 2 pairs are right only in A, c = 5 only in B"
 
 
 def test_failed_samples_are_wrong_in_accuracy_and_skipped_elsewhere() -> None:
@@ -108,7 +107,7 @@ def test_dialogues_are_exchanged_as_a_whole() -> None:
     """There are ten dialogues of four equal samples. McNemar's test would count each sample."""
     a, b = right("xxxx" * 2 + "...." * 8, each=4), right("...." * 2 + "xxxx" * 8, each=4)
     comparison = compared(accuracy(), a, b, draws=1024)
-    assert (comparison.n, comparison.dialogues, comparison.a_right, comparison.b_right) == (40, 10, 8, 32)
+    assert comparison.n == 40
     assert comparison.p == pytest.approx(binomtest(2, 10).pvalue)
     assert comparison.test.startswith("permutation")
 
@@ -142,7 +141,6 @@ def test_exchanging_the_runs_negates_the_difference(drawn: list[tuple[int, Side,
         return
     assert backward.difference == pytest.approx(-forward.difference)
     assert backward.p == pytest.approx(forward.p or 0)
-    assert (forward.a_right, forward.b_right) == (backward.b_right, backward.a_right)
     if forward.interval:
         assert backward.interval == pytest.approx((-forward.interval[1], -forward.interval[0]))
         assert forward.interval[0] <= forward.difference <= forward.interval[1]
