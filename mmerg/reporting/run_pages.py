@@ -30,7 +30,6 @@ from mmerg.runs.manifest import RunRef, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
-from mmerg.scoring.run_results import describe_without_logprobs
 
 TEXTS = {"LOOP_ENDS": LOOP_ENDS, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
 
@@ -110,7 +109,6 @@ class RunPages(RunData):
             "agents": list_blamed_agents(blame),
             "outcomes": list_outcomes(self.outcomes),
             "memory": "; ".join(map(describe_memory, self.manifest.memories.values())),
-            "describe_without_logprobs": describe_without_logprobs,
             "plots": self._write_plots(folder, prefix),
         }
         for name, template in (("samples.html", "samples.j2"), ("index.html", "run.j2")):

@@ -11,15 +11,16 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
-from mmerg.errors import ConfigError, RunError, preview
-from mmerg.runs.config_diff import diff_configs, grouping_key
+from mmerg.errors import ConfigError, RunError
+from mmerg.runs.config_diff import diff_configs
+from mmerg.runs.identity import CORPUS
 from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.scoring.emotions import BASELINES, describe_baselines
 from mmerg.scoring.metric import Metric, drop_recorded
 from mmerg.scoring.paired import MetricComparison, PairedResults, compare_metric, pair_results
-from mmerg.scoring.run_results import RunResults, describe_without_logprobs, without_usable_logprobs
+from mmerg.scoring.run_results import RunResults
 from mmerg.scoring.shares import holm
-from mmerg.scoring.spread import get_seed, group_by_setting
+from mmerg.scoring.spread import group_by_setting
 from mmerg.scoring.standard import Options, standard_metrics
 from mmerg.storage.record import Record
 
@@ -72,7 +73,7 @@ class ComparisonReport(Record):
     draws: int  # of bootstraps and permutation tests
     seed: int
     pairs: tuple[PairComparison, ...]
-    warnings: tuple[str, ...]  # on samples without log-probabilities, and unfinished or excluded runs
+    warnings: tuple[str, ...]  # on unfinished or excluded runs
 
     @property
     def tested(self) -> list[str]:
@@ -99,9 +100,7 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     for other in rest:
         check_comparable(baseline, other)
     inputs = [list_inputs(run.manifest, run.results) for run in runs]
-    sides = [_match_seeds(first, other) for other in others]
-    pairings = [_pair_sides(a, b) for a, b in sides]
-    pairs = [_compare_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)]
+    pairs = [_compare_pair(first[: len(other)], other[: len(first)], options) for other in others]
     return ComparisonReport(
         protocol=baseline.manifest.protocol.description,
         inputs={run.run: listed for run, listed in zip(runs, inputs, strict=True)},
@@ -109,26 +108,20 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(_correct(pairs)),
-        warnings=tuple(_list_warnings(first, others, sides)),
+        warnings=tuple(_list_warnings(first, others)),
     )
 
 
 def form_sides(runs: Sequence[RunResults]) -> list[Side]:
-    """Groups runs that differ only in their seeds into sides. Each run is a side of its own if there is only one
-    setting, or if a setting has the same seed twice."""
+    """Groups runs that differ only in their seeds into sides. If there is only one setting, each run is a side."""
     settings = group_by_setting([run.manifest for run in runs])
-    if 1 < len(settings) == len({grouping_key(run.manifest, "seed") for run in runs}):
-        return [sorted((runs[index] for index in indices), key=_get_seed) for indices in settings]
-    return [[run] for run in runs]
+    return [[runs[index] for index in indices] for indices in settings] if settings[1:] else [[run] for run in runs]
 
 
 def check_comparable(a: RunResults, b: RunResults) -> None:
     """Raises RunError if two runs have different corpora, protocols or labels."""
     differences = []
-    files, other_files = (run.manifest.identity.get("corpus") for run in (a, b))
-    if not files or not other_files:
-        differences.append("a manifest does not identify its corpus files (identity.corpus)")
-    elif files != other_files:
+    if a.manifest.identity.get(CORPUS) != b.manifest.identity.get(CORPUS):
         name, other_name = (f"{run.manifest.corpus.name} {run.manifest.corpus.split}" for run in (a, b))
         same = name == other_name
         differences.append(f"the files of {name} differ" if same else f"different corpora ({name} and {other_name})")
@@ -146,38 +139,13 @@ def check_comparable(a: RunResults, b: RunResults) -> None:
         )
 
 
-def _get_seed(run: RunResults) -> int:
-    return get_seed(run.manifest)
-
-
-def _match_seeds(a: Side, b: Side) -> tuple[Side, Side]:
-    """Selects equally many runs of both sides: those with common seeds, or the first ones if that keeps more."""
-    count, shared = min(len(a), len(b)), set(map(_get_seed, a)) & set(map(_get_seed, b))
-    if len(shared) < count:
-        return a[:count], b[:count]
-    return [run for run in a if _get_seed(run) in shared], [run for run in b if _get_seed(run) in shared]
-
-
-def _pair_sides(a: Side, b: Side) -> PairedResults:
-    """Pairs the results of both sides. Raises RunError if they share no sample, or if a label or response differs."""
-    pairing, where = pair_results(a, b), " and ".join(str(run.path) for run in (*a, *b))
+def _compare_pair(a: Side, b: Side, options: Options) -> PairComparison:
+    """Compares two sides with the same number of runs. Raises RunError if they have no sample in common."""
+    pairing = pair_results(a, b)
     if not pairing.a:
-        counts = [", ".join(str(len(run.results)) for run in side) for side in (a, b)]
-        what = f"both runs finished no sample in common; A finished {counts[0]} samples, B {counts[1]}"
+        what = "no sample is finished in both runs"
+        where = " and ".join(str(run.path) for run in (*a, *b))
         raise RunError(what, where=where, hint="run one of them on the samples of the other: ids=[…]")
-    differing = [
-        a.id
-        for a, b in zip(pairing.a, pairing.b, strict=True)
-        if (a.gold_emotion, a.gold_response) != (b.gold_emotion, b.gold_response)
-    ]
-    if differing:
-        samples = f"{len(differing)} of {len(pairing.a)} samples: {preview(differing)}"
-        what = f"the runs disagree on gold labels or replies in {samples}"
-        raise RunError(what, where=where, hint="run one of them again: its calls come from the completion cache")
-    return pairing
-
-
-def _compare_pair(a: Side, b: Side, pairing: PairedResults, options: Options) -> PairComparison:
     metrics, others = (standard_metrics(side[0].manifest, options) for side in (a, b))
     primary = _select_primary(metrics, options)
     return PairComparison(
@@ -234,16 +202,13 @@ def _correct(pairs: Sequence[PairComparison]) -> list[PairComparison]:
     return [pair.model_copy(update={"comparisons": tuple(map(correct, pair.comparisons))}) for pair in pairs]
 
 
-def _list_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
-    """Yields warnings of samples without log-probabilities, unfinished runs, and runs that are not compared. sides: the
-    compared runs of `first` and of each other side."""
+def _list_warnings(first: Side, others: Sequence[Side]) -> Iterator[str]:
+    """Yields warnings of unfinished runs, and of runs that are not compared."""
     for run in (*first, *chain(*others)):
-        if without := describe_without_logprobs(without_usable_logprobs(run.results)):
-            yield f"{run.run}: {without}"
         if (missing := run.manifest.protocol.samples - len(run.results)) > 0:
             yield f"{run.run} has no result for {missing} samples of its protocol (not run yet, or excluded by limit)"
-    for other, (a, b) in zip(others, sides, strict=True):
-        if skipped := [run.run for run in (*first, *other) if run not in (*a, *b)]:
+    for other in others:
+        if skipped := [run.run for run in [*first[len(other) :], *other[len(first) :]]]:
             yield f"not compared, as the other side has fewer seeds: {', '.join(skipped)}"
 
 

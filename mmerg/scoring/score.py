@@ -86,7 +86,6 @@ class Scores(Record):
     unfinished: int  # samples of the protocol without a result
     scores: dict[str, Score]  # by name; a metric of a single label is named such as "f1:joy"
     confusion: Confusion | None = None
-    without_usable_logprobs: tuple[str, ...] = ()  # the samples that self_ppl skips
     uncut: bool = False  # most replies have at least twice as many words as tokens, as in Chinese, Japanese and Thai
     identity: dict[str, str] = Field(default_factory=dict)  # of the manifest
     results: str = ""  # a digest (see `results_digest`)

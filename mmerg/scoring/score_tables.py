@@ -17,7 +17,6 @@ from mmerg.console.terminal import escape
 from mmerg.errors import ConfigError, did_you_mean, group_by_reason
 from mmerg.scoring.emotions import BASELINES, CLASS_METRICS
 from mmerg.scoring.metric import drop_recorded
-from mmerg.scoring.run_results import describe_without_logprobs
 from mmerg.scoring.score import Score, Scores
 from mmerg.scoring.spread import Spread, average_over_seeds
 
@@ -192,8 +191,6 @@ def _explain_missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator
         if run.uncut:
             what = "dist, ead and length mean nothing, as most replies have far fewer tokens than words"
             yield escape(f"{number}: {what}; --tokenizer char splits languages without spaces between words")
-        if without := describe_without_logprobs(run.without_usable_logprobs):
-            yield escape(f"{number}: {without}")
 
 
 def _list_signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:

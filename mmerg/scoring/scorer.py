@@ -21,7 +21,7 @@ from mmerg.runs.result import Result
 from mmerg.scoring.emotions import build_confusion, class_metrics
 from mmerg.scoring.intervals import Dialogues
 from mmerg.scoring.metric import Indices, Metric
-from mmerg.scoring.run_results import RunResults, get_dialogue, without_usable_logprobs
+from mmerg.scoring.run_results import RunResults, get_dialogue
 from mmerg.scoring.score import SCORES, Score, Scores, results_digest
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
 from mmerg.scoring.tokenizers import load_tokenizer
@@ -51,7 +51,6 @@ def score_run(run: RunResults, options: Options = DEFAULTS) -> Scores:
         unfinished=max(0, manifest.protocol.samples - len(results)),
         scores={score.name: score for score in scores},
         confusion=confusion,
-        without_usable_logprobs=tuple(sorted(without_usable_logprobs(results))),
         uncut=2 * len(uncut) > len(replies),
         identity=manifest.identity,
         results=results_digest(results),

@@ -20,20 +20,16 @@ class Spread(Score):
     sd: float
 
 
-def get_seed(manifest: Manifest) -> int:
-    return int(manifest.setting("seed", 0))
-
-
 def group_by_setting(manifests: Sequence[Manifest]) -> list[list[int]]:
     """Groups runs by setting. Returns the indices of the runs in each group. A run whose seed is already in its group
     starts a new group."""
-    by_setting: dict[str, list[int]] = {}
+    by_setting: dict[str, dict[int, int]] = {}  # the index by seed
     for index, manifest in enumerate(manifests):
-        setting = grouping_key(manifest, "seed")
-        if get_seed(manifest) in [get_seed(manifests[other]) for other in by_setting.get(setting, ())]:
+        setting, seed = grouping_key(manifest, "seed"), int(manifest.setting("seed", 0))
+        if seed in by_setting.get(setting, ()):
             setting += str(index)
-        by_setting.setdefault(setting, []).append(index)
-    return list(by_setting.values())
+        by_setting.setdefault(setting, {})[seed] = index
+    return [list(indices.values()) for indices in by_setting.values()]
 
 
 def average_over_seeds(scores: Sequence[Score | None]) -> Spread | None:

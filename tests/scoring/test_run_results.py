@@ -10,7 +10,7 @@ from mmerg.errors import RunError
 from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
 from mmerg.runs.trace import SampleTrace
-from mmerg.scoring.run_results import read_run, without_usable_logprobs
+from mmerg.scoring.run_results import read_run
 from tests.scoring.run_builder import AT, HISTORY, build_run, make_call, result, split_tokens
 
 
@@ -61,12 +61,11 @@ def test_log_probabilities_are_those_of_the_valid_completion_in_the_selected_pas
     assert (fields["logprob"], fields["logprob_tokens"]) == (logprob, 1)
 
 
-def test_impossible_log_probabilities_are_skipped_and_named(tmp_path: Path) -> None:
+def test_impossible_log_probabilities_are_skipped(tmp_path: Path) -> None:
     """A probability above 1, or NaN; rounding errors of single precision may stay."""
     logprobs = {"a/1": [-1.0, 0.5], "b/1": [nan], "c/1": [1e-6], "d/1": [-inf]}
     run = read_run(build_run(tmp_path / "run", [result(id) for id in logprobs], logprobs=logprobs))
     assert [result.logprob for result in run.results] == [None, None, 1e-6, -inf]
-    assert without_usable_logprobs(run.results) == ("a/1", "b/1")
 
 
 def test_damaged_runs_are_refused(tmp_path: Path) -> None:
