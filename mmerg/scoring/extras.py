@@ -1,6 +1,7 @@
 """Shared code of the metrics that load a model of their own (BERTScore and reference perplexity).
 
-require_packages("torch", "bert_score")    # ConfigError that says: pip install 'mmerg[metrics]'
+with loading_errors("gpt2", "--ref-ppl"):
+    model = AutoModelForCausalLM.from_pretrained("gpt2")
 """
 
 import hashlib
@@ -12,12 +13,7 @@ from typing import Any
 
 from mmerg.errors import ConfigError
 
-
-def require_packages(*packages: str) -> None:
-    """Raises ConfigError if one of `packages` is not installed. Does not import them."""
-    if missing := [package for package in packages if importlib.util.find_spec(package) is None]:
-        hint = "pip install 'mmerg[metrics]'"
-        raise ConfigError(f"this metric needs packages that are not installed: {', '.join(missing)}", hint=hint)
+PACKAGES = ("torch", "transformers", "bert_score")  # of the extra `metrics`
 
 
 def choose_device() -> str:
@@ -29,8 +25,12 @@ def choose_device() -> str:
 
 @contextmanager
 def loading_errors(reference: str, option: str) -> Iterator[None]:
-    """Turns errors of transformers and bert-score in loading a model into ConfigError. Also silences the progress bars
-    and advice of transformers, until the process ends. option: the command-line option that names the model."""
+    """Turns errors of transformers and bert-score in loading a model into ConfigError, and raises it if a package is
+    not installed. Also silences the progress bars and advice of transformers, until the process ends. option: the
+    command-line option that names the model."""
+    if missing := [package for package in PACKAGES if importlib.util.find_spec(package) is None]:
+        hint = "pip install 'mmerg[metrics]'"
+        raise ConfigError(f"this metric needs packages that are not installed: {', '.join(missing)}", hint=hint)
     from safetensors import SafetensorError
     from transformers.utils import logging as transformers_logging
 

@@ -8,11 +8,8 @@ ref_ppl uses another model: it tells how usual the reply is to that model. Runs 
 under the same model. TRACE's paper (arXiv 2509.21849) does not name its model. Needs `pip install 'mmerg[metrics]'`.
 
     self_perplexity(run.manifest), ref_perplexity("gpt2")
-    load_model("gpt2").nll("I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from mmerg.runs.manifest import Manifest
-from mmerg.runs.result import Result
-from mmerg.scoring.extras import choose_device, hash_model, loading_errors, require_packages
+from mmerg.scoring.extras import choose_device, hash_model, loading_errors
 from mmerg.scoring.metric import Metric, rate
 
 
@@ -45,65 +41,44 @@ def self_perplexity(manifest: Manifest) -> Metric:
     )
 
 
-def ref_perplexity(model: str) -> Metric:
-    """Measures perplexity under another model, which does not see the dialogue. model: a folder or hub name. Raises
-    ConfigError if the model cannot be loaded."""
-    lm = load_model(model)
-
-    def nll(result: Result) -> tuple[float, int]:
-        return lm.nll(result.response or "") if result.ok else (0.0, 0)
-
-    return rate(
-        "ref_ppl",
-        f"{lm.signature}|context:none|weight:token|failed:skipped||{lm.recorded}",
-        "a reply of a token or more that fits the model",
-        lambda result: nll(result)[0],
-        lambda result: nll(result)[1],
-        higher_is_better=False,
-        finish=np.exp,
-    )
-
-
-@dataclass(frozen=True)
-class CausalLm:
-    """A loaded causal language model. It scores texts one at a time in float32, so that padding changes nothing.
-
-    nll: gives Σ −ln p of the tokens of a text, and their number; (0.0, 0) for a text without tokens, or longer than the
-    context. The first token is not scored if the model has no start token.
-    """
-
-    nll: Callable[[str], tuple[float, int]]
-    signature: str
-    recorded: str  # what does not affect the score, such as versions of packages
-
-
 @lru_cache(maxsize=1)
-def load_model(reference: str) -> CausalLm:
-    """Loads a model from a folder or the hub, onto a GPU if there is one. Raises ConfigError if it cannot be loaded."""
-    require_packages("torch", "transformers")
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+def ref_perplexity(model: str) -> Metric:
+    """Measures perplexity under another model, which does not see the dialogue, and loads it, onto a GPU if any.
+    It scores replies one at a time in float32, so that padding changes nothing. The first token is not scored if the
+    model has no start token. Replies longer than the context do not count.
 
-    with loading_errors(reference, "--ref-ppl"):
-        tokenizer = AutoTokenizer.from_pretrained(reference)
-        model: Any = AutoModelForCausalLM.from_pretrained(reference, dtype=torch.float32)
-    model.to(choose_device()).eval()
+    model: a folder or hub name. Raises ConfigError if the model cannot be loaded."""
+    with loading_errors(model, "--ref-ppl"):
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(model)
+        lm: Any = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+    lm.to(choose_device()).eval()
     start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
-    longest = int(getattr(model.config, "max_position_embeddings", None) or 1024)
+    longest = int(getattr(lm.config, "max_position_embeddings", None) or 1024)
 
     @cache
-    def nll(text: str) -> tuple[float, int]:
+    def measure(text: str) -> tuple[float, int]:
+        """Returns Σ −ln p of the tokens of a text, and their number; (0.0, 0) if the text does not count."""
         ids = [*start, *tokenizer(text, add_special_tokens=False)["input_ids"]]
         scored = len(ids) - 1
         if scored < 1 or len(ids) > longest:
             return 0.0, 0
         with torch.inference_mode():
-            logits = model(torch.tensor([ids], device=model.device)).logits[0, -scored - 1 : -1].float()
+            logits = lm(torch.tensor([ids], device=lm.device)).logits[0, -scored - 1 : -1].float()
             targets = torch.tensor(ids[-scored:], device=logits.device)
             logprobs = torch.log_softmax(logits, -1).gather(-1, targets[:, None])
         return -float(logprobs.double().sum()), scored
 
-    signature = f"lm:{Path(reference).name}|weights:{hash_model(model, tokenizer)}"
-    signature += f"|start:{'bos' if start else 'none'}|float32"
-    recorded = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{choose_device()}"
-    return CausalLm(nll, signature, recorded)
+    options = f"start:{'bos' if start else 'none'}|float32|context:none|weight:token|failed:skipped"
+    packages = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{choose_device()}"
+    return rate(
+        "ref_ppl",
+        f"lm:{Path(model).name}|weights:{hash_model(lm, tokenizer)}|{options}||{packages}",
+        "a reply of a token or more that fits the model",
+        lambda result: measure(result.response or "")[0],
+        lambda result: measure(result.response or "")[1] if result.ok else 0,
+        higher_is_better=False,
+        finish=np.exp,
+    )

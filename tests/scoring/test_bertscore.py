@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.scoring.bertscore import bert_scores, load_scorer
+from mmerg.scoring.bertscore import bert_scores
 from tests.scoring.results import compute, count, make_pairs, sample_result
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] oh no dear that is hard i am so sorry , . ! ? you"
@@ -66,9 +66,9 @@ def test_scores_equal_those_of_the_package(tiny: Path) -> None:
 def test_a_pair_s_score_does_not_depend_on_other_pairs(tiny: Path) -> None:
     scores = []
     for order in (PAIRS, PAIRS[::-1]):
-        load_scorer.cache_clear()
-        scorer = load_scorer(str(tiny), 2)
-        scores.append({pair: scorer.score(*pair) for pair in order})
+        bert_scores.cache_clear()
+        _, _, metric = bert_scores(str(tiny), 2)
+        scores.append({pair: compute(metric, make_pairs([pair])) for pair in order})
     assert scores[0] == scores[1]
     assert len(set(scores[0].values())) == len(PAIRS)
 
