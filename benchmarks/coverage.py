@@ -24,7 +24,7 @@ from scipy.special import stdtrit
 
 from benchmarks.parts import parse_options
 from mmerg.runs.result import Result
-from mmerg.scoring.distinct import Distinct, extract_ngrams
+from mmerg.scoring.distinct import distinct
 from mmerg.scoring.emotions import f1
 from mmerg.scoring.intervals import Dialogues, compute_interval, wilson
 from mmerg.scoring.metric import Floats, Indices, IntervalBy, Sums, Value, mean, pooled_percentage, ratio
@@ -172,7 +172,7 @@ def _draw_replies(rng: np.random.Generator, count: int) -> Value:
     lengths = rng.poisson(9, count) + 2
     words = rng.choice(500, size=lengths.sum(), p=weights / weights.sum()).astype(str)
     texts = [" ".join(part) for part in np.split(words, np.cumsum(lengths)[:-1])]
-    return Distinct(extract_ngrams(tuple(texts), "whitespace", 2), np.asarray)
+    return distinct(2, "whitespace").prepare([Result.model_construct(id="", response=text) for text in texts])
 
 
 @cache

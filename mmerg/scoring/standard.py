@@ -13,7 +13,7 @@ from mmerg.errors import ConfigError
 from mmerg.runs.manifest import Manifest
 from mmerg.scoring.bertscore import bert_scores
 from mmerg.scoring.descriptive import descriptive_metrics
-from mmerg.scoring.distinct import adjusted_distinct, distinct
+from mmerg.scoring.distinct import distinct
 from mmerg.scoring.emotions import accuracy, baseline_metrics, f1
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
@@ -85,8 +85,7 @@ def standard_metrics(manifest: Manifest, options: Options) -> list[Metric]:
     ]
     if options.ref_ppl is not None:
         metrics.append(ref_perplexity(options.ref_ppl))
-    metrics += [distinct(n, options.tokenizer) for n in (1, 2)]
-    metrics += [adjusted_distinct(n, options.tokenizer) for n in (1, 2)]
+    metrics += [distinct(n, options.tokenizer, adjusted=adjusted) for adjusted in (False, True) for n in (1, 2)]
     metrics += reference_metrics()
     if options.bert is not None:
         metrics += bert_scores(options.bert, options.bert_layers)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tokenize import word_tokenize
 
-from mmerg.scoring.distinct import CL100K, adjusted_distinct, distinct
+from mmerg.scoring.distinct import CL100K, distinct
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.tokenizers import load_tokenizer
 from tests.scoring.results import compute, count, replies
@@ -53,15 +53,6 @@ def test_both_forms_follow_their_definition(texts: list[str], n: int) -> None:
     all_grams = [gram for of_reply in grams for gram in of_reply]
     corpus = 100 * len(set(all_grams)) / len(all_grams) if all_grams else nan
     assert compute(plain(n), replies(*texts)) == pytest.approx(corpus, nan_ok=True)
-    v, c = 50, len(all_grams)
+    v, c = CL100K, len(all_grams)
     expected = 100 * len(set(all_grams)) / (v * (1 - ((v - 1) / v) ** c)) if all_grams else nan
-    assert compute(adjusted_distinct(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(
-        expected, nan_ok=True
-    )
-
-
-def test_the_adjusted_form_is_accurate_for_few_tokens_and_tiny_vocabularies() -> None:
-    assert compute(adjusted_distinct(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
-    assert compute(adjusted_distinct(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
-    small = compute(adjusted_distinct(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
-    assert small == pytest.approx(100, abs=0.01)
+    assert compute(distinct(n, "whitespace", adjusted=True), replies(*texts)) == pytest.approx(expected, nan_ok=True)

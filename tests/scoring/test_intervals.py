@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.scoring.distinct import adjusted_distinct, distinct
+from mmerg.scoring.distinct import distinct
 from mmerg.scoring.emotions import accuracy, f1
 from mmerg.scoring.intervals import Interval, compute_interval, wilson
 from mmerg.scoring.metric import IntervalBy, Metric, Value, mean, ratio
@@ -149,7 +149,7 @@ def test_constant_values_have_no_interval(by: IntervalBy) -> None:
 METRICS: list[Metric] = [
     accuracy(),
     distinct(1, "whitespace"),
-    adjusted_distinct(1, "whitespace", vocabulary=9),
+    distinct(1, "whitespace", adjusted=True),
 ]
 
 
