@@ -3,31 +3,22 @@
 A forecast is the emotion that the reply should carry. The gold label is the emotion of the real next turn (MERG, arXiv
 2604.18988, section 4, whose accuracy of 83.87 on IEMOCAP is 26 of 31).
 
-    accuracy(), f1(weighted=True), *class_metrics(["joy", "sadness"])    # used as shown in `metric`
+    accuracy(), f1(weighted=True), *class_metrics("joy")    # used as shown in `metric`
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Value, mean, pooled_percentage
+from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Value, mean, pooled_share, rate
 from mmerg.scoring.score import Confusion
 
 NEUTRAL = "neutral"
-# The rows of `_count_labels` with the errors that count in the denominator: 1 missed, 2 wrongly forecast.
-CLASS_METRICS = {"precision": [2], "recall": [1], "f1": [1, 2]}
+CLASS_METRICS = ("precision", "recall", "f1")  # of a label
 TINY = 1e-12  # stands for a count of 0 in a denominator
-
-
-def _count_labels(results: Sequence[Result], labels: Sequence[str]) -> Floats:
-    """Returns shape [3, labels, results], of 0 and 1: the results that forecast a label rightly, miss it, or forecast
-    it wrongly. A failed sample has no forecast."""
-    gold = np.array([[result.gold_emotion == label for result in results] for label in labels], float)
-    forecast = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
-    return np.array([gold * forecast, gold * (1 - forecast), forecast * (1 - gold)])
 
 
 def _mask_judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
@@ -68,15 +59,16 @@ def f1(weighted: bool = False) -> Metric:
 
     def prepare(results: Sequence[Result]) -> Value:
         labels = sorted({result.gold_emotion for result in results if result.gold_emotion is not None})
-        hits, missed, wrong = _count_labels(results, labels)
+        gold = np.array([[result.gold_emotion == label for result in results] for label in labels], float)
+        forecast = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
+        hits = gold * forecast
 
         def average(sums: Floats) -> Floats:
             hits, errors, gold = np.split(sums, 3)
             by_label = 200 * hits / np.maximum(2 * hits + errors, TINY)
             return np.average(by_label, axis=0, weights=gold if weighted else np.ones_like(gold))
 
-        parts = np.concatenate([hits, missed + wrong, hits + missed])
-        return Counts(parts, average, labels=len(labels))
+        return Counts(np.concatenate([hits, gold + forecast - 2 * hits, gold]), average, labels=len(labels))
 
     return Metric(
         name="weighted_f1" if weighted else "macro_f1",
@@ -131,31 +123,33 @@ def describe_baselines(values: Mapping[str, float | None]) -> str:
     return ", ".join(f"{text} {value:.2f}" for text, value in parts if value is not None)
 
 
-def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
-    """Yields precision, recall and F1 of each label (precision:joy, recall:joy, f1:joy, …), ×100, as scikit-learn's
+def class_metrics(label: str) -> list[Metric]:
+    """Makes precision, recall and F1 of a label (precision:joy, recall:joy, f1:joy), ×100, as scikit-learn's
     `precision_recall_fscore_support`. Without samples with that forecast or gold label a metric has no value."""
 
-    def prepare(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
-        counts = _count_labels(results, [label])[:, 0]
-        if len(wrong) == 1:
-            return mean(100 * counts[0])
-        return pooled_percentage(2 * counts[0], 2 * counts[0] + counts[wrong].sum(axis=0))
+    def is_gold(result: Result) -> float:
+        return float(result.gold_emotion == label)
 
-    def mask(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
-        return _mask_judged(results) & _count_labels(results, [label])[[0, *wrong], 0].any(axis=0)
+    def is_forecast(result: Result) -> float:
+        return float(result.gold_emotion is not None and result.ok and result.emotion == label)
 
-    for label in labels:
-        needs = {"precision": f"the forecast {label}", "recall": f"the gold label {label}", "f1": f"the label {label}"}
-        for name, wrong in CLASS_METRICS.items():
-            yield Metric(
-                name=f"{name}:{label}",
-                signature=f"label:{label}|failed:wrong|scale:100",
-                needs=needs[name],
-                mask=partial(mask, label, wrong),
-                prepare=partial(prepare, label, wrong),
-                interval_by="bootstrap" if name == "f1" else "wilson",
-                higher_is_better=True,
-            )
+    def is_hit(result: Result) -> float:
+        return is_gold(result) * is_forecast(result)
+
+    signature = f"label:{label}|failed:wrong|scale:100"
+    share = partial(rate, interval_by="wilson", higher_is_better=True)
+    return [
+        share(f"precision:{label}", signature, f"the forecast {label}", lambda r: 100 * is_hit(r), is_forecast),
+        share(f"recall:{label}", signature, f"the gold label {label}", lambda r: 100 * is_hit(r), is_gold),
+        pooled_share(
+            f"f1:{label}",
+            signature,
+            f"the label {label}",
+            lambda result: 2 * is_hit(result),
+            lambda result: is_gold(result) + is_forecast(result),
+            higher_is_better=True,
+        ),
+    ]
 
 
 def build_confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | None:

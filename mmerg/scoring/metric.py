@@ -44,7 +44,6 @@ class Metric:
         interval_by: "wilson" for shares (0 or 100 per result), "jackknife" for values that repeated results lower
             (distinct n-grams), "bootstrap" for all others, None for costs.
         higher_is_better: None if the metric describes without judging.
-        missing: a package that is not installed, so that no result counts.
     """
 
     name: str
@@ -54,12 +53,6 @@ class Metric:
     prepare: Callable[[Sequence[Result]], Value]
     interval_by: IntervalBy | None = "bootstrap"
     higher_is_better: bool | None = None
-    missing: str = ""
-
-    @property
-    def why_none(self) -> str:
-        """The reason why there is no value if no result counts."""
-        return f"{self.missing} is not installed" if self.missing else f"no sample has {self.needs}"
 
 
 @dataclass(frozen=True)
@@ -147,13 +140,22 @@ def rate(
     )
 
 
-def pooled_share(name: str, signature: str, needs: str, value: PerResult, weight: PerResult) -> Metric:
+def pooled_share(
+    name: str,
+    signature: str,
+    needs: str,
+    value: PerResult,
+    weight: PerResult,
+    *,
+    higher_is_better: bool | None = None,
+) -> Metric:
     """Makes the metric 100 · Σ value / Σ weight, for results with several units each (such as n-grams): `value` is the
     number of hits, `weight` the number of units. A result with weight 0 does not count."""
-    whole = rate(name, signature, needs, value, weight)
-    return replace(
-        whole, prepare=lambda results: pooled_percentage(list(map(value, results)), list(map(weight, results)))
-    )
+
+    def prepare(results: Sequence[Result]) -> Value:
+        return pooled_percentage(list(map(value, results)), list(map(weight, results)))
+
+    return replace(rate(name, signature, needs, value, weight, higher_is_better=higher_is_better), prepare=prepare)
 
 
 def drop_recorded(signature: str) -> str:

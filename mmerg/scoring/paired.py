@@ -108,7 +108,7 @@ def compare_metric(
         signature=metric.signature,
     )
     if not n:
-        return comparison(why=metric.why_none.replace("no sample has", "no pair in which both samples have"))
+        return comparison(why=f"no pair in which both samples have {metric.needs}")
     value = metric.prepare((*kept.a, *kept.b))
     pairs = PairedValue(value, [get_dialogue(result) for result in kept.a[:n]], seeds)
     if not np.isfinite(pairs.observed):

@@ -10,7 +10,8 @@ bleu is computed over the whole run; the others are means over replies. meteor h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -20,31 +21,22 @@ from mmerg.runs.result import Result
 from mmerg.scoring.metric import Floats, Mask, Metric, Sums, Value, mean
 
 
-def reference_metrics() -> list[Metric]:
+def reference_metrics(wordnet: Any = None) -> list[Metric]:
+    """Makes the metrics bleu, rouge_l, meteor and chrf. wordnet: of METEOR's synonyms; None for NLTK's, if it is
+    installed."""
+    wordnet = wordnet or _load_wordnet()
     sacrebleu = f"sacrebleu-{version('sacrebleu')}"
-    wordnet = _load_wordnet()
-    no_meteor = _build_metric("meteor", "wordnet:none", _bleu, "WordNet (python -m nltk.downloader wordnet)")
+    synonyms = f"wordnet-{wordnet.get_version()}|tok:nltk-{version('nltk')}" if wordnet else "wordnet:none"
+    meteor = _build_metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{synonyms}", partial(_meteor, wordnet))
+    if not wordnet:
+        needs = "WordNet, which is not installed: python -m nltk.downloader wordnet"
+        meteor = replace(meteor, needs=needs, mask=lambda results: np.zeros(len(results), bool))
     return [
         _build_metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|{sacrebleu}", _bleu),
         _build_metric("rouge_l", f"f1|stem:no|rouge-score-{version('rouge-score')}", _rouge_l),
-        meteor(wordnet) if wordnet else no_meteor,
+        meteor,
         _build_metric("chrf", f"nc:6|nw:0|beta:2|level:response|{sacrebleu}", _chrf),
     ]
-
-
-def meteor(wordnet: Any) -> Metric:
-    """Measures METEOR over NLTK's tokens, with Porter's stems. wordnet: NLTK's WordNet, for synonyms."""
-
-    def prepare(results: Sequence[Result]) -> Value:
-        from nltk.tokenize.destructive import NLTKWordTokenizer
-        from nltk.translate.meteor_score import meteor_score
-
-        tokenize = NLTKWordTokenizer().tokenize
-        pairs = [(tokenize(reply), tokenize(gold)) for reply, gold in _get_texts(results)]
-        return mean([100 * meteor_score([gold], reply, wordnet=wordnet) for reply, gold in pairs])
-
-    name = f"wordnet-{wordnet.get_version()}"
-    return _build_metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{name}|tok:nltk-{version('nltk')}", prepare)
 
 
 def has_reply_and_gold(results: Sequence[Result]) -> Mask:
@@ -52,12 +44,10 @@ def has_reply_and_gold(results: Sequence[Result]) -> Mask:
     return np.array([result.ok and bool((result.gold_response or "").strip()) for result in results], bool)
 
 
-def _build_metric(name: str, signature: str, prepare: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
-    """Builds a metric. missing: a package that is not installed, so that no sample counts."""
+def _build_metric(name: str, signature: str, prepare: Callable[[Sequence[Result]], Value]) -> Metric:
     signature = f"{signature}|refs:1|failed:skipped|scale:100"
     needs = "a reply and a gold response"
-    mask = has_reply_and_gold if not missing else lambda results: np.zeros(len(results), bool)
-    return Metric(name, signature, needs, mask, prepare, higher_is_better=True, missing=missing)
+    return Metric(name, signature, needs, has_reply_and_gold, prepare, higher_is_better=True)
 
 
 def _get_texts(results: Sequence[Result]) -> list[tuple[str, str]]:
@@ -98,6 +88,16 @@ def _chrf(results: Sequence[Result]) -> Value:
 
     score = CHRF().sentence_score
     return mean([score(reply, [gold]).score for reply, gold in _get_texts(results)])
+
+
+def _meteor(wordnet: Any, results: Sequence[Result]) -> Value:
+    """Computes METEOR over NLTK's tokens, with Porter's stems."""
+    from nltk.tokenize.destructive import NLTKWordTokenizer
+    from nltk.translate.meteor_score import meteor_score
+
+    tokenize = NLTKWordTokenizer().tokenize
+    pairs = [(tokenize(reply), tokenize(gold)) for reply, gold in _get_texts(results)]
+    return mean([100 * meteor_score([gold], reply, wordnet=wordnet) for reply, gold in pairs])
 
 
 @cache

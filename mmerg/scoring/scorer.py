@@ -35,7 +35,9 @@ def score_run(run: RunResults, options: Options = DEFAULTS) -> Scores:
     dialogues = Dialogues([get_dialogue(result) for result in results]).numbers
     manifest = run.manifest
     confusion = build_confusion(results, manifest.corpus.labels)
-    metrics = [*standard_metrics(manifest, options), *class_metrics(confusion.occurring if confusion else ())]
+    metrics = standard_metrics(manifest, options)
+    for label in confusion.occurring if confusion else ():
+        metrics += class_metrics(label)
     scores = [*(_score(metric, results, dialogues, options) for metric in metrics), *_score_memory(run)]
     tokenize, replies = load_tokenizer(options.tokenizer), [result.response for result in results if result.response]
     uncut = [reply for reply in replies if 2 * len(tokenize(reply)) <= len(split_words(reply))]
@@ -75,7 +77,7 @@ def _score(metric: Metric, results: Sequence[Result], dialogues: Indices, option
         n=len(kept),
         higher_is_better=metric.higher_is_better,
         signature=metric.signature,
-        why=metric.why_none,
+        why=f"no sample has {metric.needs}",
     )
     if not kept:
         return score

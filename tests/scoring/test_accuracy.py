@@ -45,7 +45,7 @@ def test_scores_by_label_equal_those_of_scikit_learn(pairs: list[tuple[str, str]
     gold, forecast = zip(*pairs, strict=True)
     labels, results = sorted(set(gold)), forecasts(*pairs)
     expected = precision_recall_fscore_support(gold, forecast, labels=labels, zero_division=0)
-    found = {metric.name: metric for metric in class_metrics(labels)}
+    found = {metric.name: metric for label in labels for metric in class_metrics(label)}
     for index, label in enumerate(labels):
         for name, values in zip(("precision", "recall", "f1"), expected, strict=False):
             metric = found[f"{name}:{label}"]
