@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rich.console import Console
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, group_by_reason
 from mmerg.plots import style
 from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, iterate_verdicts
 from mmerg.plots.dots import draw_scores
@@ -52,11 +52,11 @@ def plot(out: Console, given: argparse.Namespace) -> int:
     if unequal := describe_unequal_inputs(refs, [run.inputs for run in runs]):
         out.print(escape(unequal), soft_wrap=True)
     written = 0
-    lacking: dict[str, list[str]] = {}
+    lacking = []
     with style.styled():
         for name, (figure, why) in _draw(runs, list(dict.fromkeys(given.only))):
             if figure is None:
-                lacking.setdefault(why, []).append(name)
+                lacking.append((why, name))
                 continue
             if given.no_title:
                 style.remove_title(figure)
@@ -65,11 +65,8 @@ def plot(out: Console, given: argparse.Namespace) -> int:
                 style.write_figure(figure, path)
                 out.print(escape(str(path)), soft_wrap=True)
                 written += 1
-    if hint := style.describe_missing_font():
-        out.print(escape(hint), soft_wrap=True)
-    for why, names in lacking.items():
-        are = "is" if len(names) == 1 else "are"
-        out.print(escape(f"{', '.join(names)} {are} not drawn: {why}"), soft_wrap=True)
+    for why, names in group_by_reason(lacking).items():
+        out.print(escape(f"not drawn: {names}: {why}"), soft_wrap=True)
     return 0 if written else 1
 
 

@@ -37,7 +37,7 @@ def test_plots_that_need_scores_say_how_to_get_them(
     assert main([str(run), *arguments]) == 0
     assert names(out) == ["goal.pdf"]
     why = f"run: this run has no scores: there is no scores.json: mmerg score {run}"
-    assert f"confusion, scores are not drawn: {why}" in capsys.readouterr().out
+    assert f"not drawn: confusion, scores: {why}" in capsys.readouterr().out
 
 
 def test_several_runs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,8 +51,8 @@ def test_several_runs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert names(out) == ["confusion-run.svg", "scores.svg"]
     shown = capsys.readouterr().out
     assert shown.startswith("inputs differ: run, other: the dialogue; third: the dialogue, a calibration on labels")
-    assert "confusion-other is not drawn: no sample of other has a label to compare with" in shown
-    assert "confusion-third is not drawn: third: this run has no scores" in shown
+    assert "not drawn: confusion-other: no sample of other has a label to compare with" in shown
+    assert "not drawn: confusion-third: third: this run has no scores" in shown
     assert main([*runs, str(run)]) == 2
     assert "two runs have the same path or name" in capsys.readouterr().err
 
@@ -60,7 +60,7 @@ def test_several_runs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_unreadable_runs_and_folders_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "scores.json").write_text('{"a":\n')
     assert main([str(run), "--only", "scores"]) == 1
-    assert "scores is not drawn: run: scores.json cannot be read, or is of another version" in capsys.readouterr().out
+    assert "not drawn: scores: run: scores.json cannot be read, or is of another version" in capsys.readouterr().out
     assert main([str(run / "none")]) == 2
     assert "this is not a run folder" in capsys.readouterr().err
     assert main([str(run), "--only", "tone", "--out", str(run / "manifest.json" / "x")]) == 2

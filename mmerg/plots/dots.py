@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,24 +22,19 @@ ROW, PANEL = 0.17, 1.15  # inches: the height of a row, and the least width of a
 
 def draw_scores(runs: Sequence[RunData]) -> Figure | None:
     """Draws the metrics for which any run has a value; returns None if there are none."""
-    scores = {TITLES[metric]: [run.score(metric) for run in runs] for metric in list_plotted_metrics(runs)}
-    labels = [run.label for run in runs]
-    return draw_panels(scores, labels, "Scores with 95 % intervals", describe_scores(runs)) if scores else None
-
-
-def draw_panels(scores: Mapping[str, Sequence[Score | None]], rows: Sequence[str], title: str, caption: str) -> Figure:
-    """Draws a panel for each heading, between the title and the caption. scores: by heading, a score per row; None for
-    a missing score. rows: the labels of the rows."""
-    lines = math.ceil(len(scores) / 2)
-    labels = [style.fit_label(row) for row in rows]
+    metrics = list_plotted_metrics(runs)
+    if not metrics:
+        return None
+    lines = math.ceil(len(metrics) / 2)
+    labels = [style.fit_label(run.label) for run in runs]
     width = max(style.WIDTH, max(map(style.text_width, labels)) + 2 * PANEL + 0.15)
-    figure = style.new_figure(lines * (ROW * len(rows) + 0.5) + 0.1, width)
-    for number, (heading, values) in enumerate(scores.items()):
+    figure = style.new_figure(lines * (ROW * len(runs) + 0.5) + 0.1, width)
+    for number, metric in enumerate(metrics):
         axes = figure.add_subplot(lines, 2, number + 1)
-        _draw_panel(axes, heading, values)
-        axes.set_yticks(range(len(rows)), labels if number % 2 == 0 else [""] * len(rows))
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-    style.add_texts(figure, title, caption)
+        _draw_panel(axes, TITLES[metric], [run.score(metric) for run in runs])
+        axes.set_yticks(range(len(runs)), labels if number % 2 == 0 else [""] * len(runs))
+        axes.set_ylim(len(runs) - 0.4, -0.6)
+    style.add_texts(figure, "Scores with 95 % intervals", describe_scores(runs))
     return figure
 
 
@@ -52,7 +47,7 @@ def _draw_panel(axes: Axes, heading: str, scores: Sequence[Score | None]) -> Non
     for row, score in enumerate(scores):
         axes.axhline(row, color=style.FAINT, lw=0.5, zorder=0)
         n = "–"
-        if score and score.value is not None:
+        if score:
             low, high = score.interval or (score.value, score.value)
             axes.hlines(row, low, high, color=style.INK, lw=1.0)
             axes.plot(score.value, row, "o", color=style.INK, ms=3.5)

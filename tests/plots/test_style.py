@@ -1,4 +1,4 @@
-"""Plots do not depend on the user's settings of matplotlib, and draw labels in any language."""
+"""Plots do not depend on the user's settings of matplotlib."""
 
 import matplotlib as mpl
 import pandas as pd
@@ -22,15 +22,3 @@ def test_the_same_figure_gives_the_same_bytes_without_programs_and_times(ending:
         assert mpl.rcParams["font.size"] == 20
     words = (b"dc:date", b"dc:creator", b"Software", b"tIME", b"CreationDate", b"/Producer", b"/Creator")
     assert not [word for word in words if word in data]
-
-
-def test_characters_come_from_any_installed_font_or_become_code_points() -> None:
-    """matplotlib's own STIXGeneral has the first one; a missing glyph would be a warning, which is an error here."""
-    with style.styled():
-        assert style.fit_label("\U0001d409 joy") == "\U0001d409 joy"
-        assert not style.describe_missing_font()
-        assert style.encode_figure(
-            draw_matrix(pd.DataFrame([[3]], ["\U0001d409"], ["joy"]), "\U0001d409", "c", "r", "c"), "png"
-        )
-        assert style.fit_label("\U00030000") == "\\u30000"
-        assert "no installed font has \U00030000: " in style.describe_missing_font()
