@@ -221,9 +221,9 @@ def compute_both(by: IntervalBy, value: Value, names: Indices, truth: float) -> 
         low, high = wilson(float(right.mean()), n)
         before = 100 * low, 100 * high
     elif by == "jackknife":
-        numbers, compute = np.arange(len(dialogues)), dialogues.by_dialogue(value)
-        without_one = np.array([compute(np.delete(numbers, number)) for number in numbers])
-        error = sqrt((len(numbers) - 1) / len(numbers) * np.sum((without_one - without_one.mean()) ** 2))
+        count = len(dialogues)
+        without_one = np.array([value(np.flatnonzero(dialogues.numbers != number)) for number in range(count)])
+        error = sqrt((count - 1) / count * np.sum((without_one - without_one.mean()) ** 2))
         before = value(dialogues.results) - Z * error, value(dialogues.results) + Z * error
     else:
         before = compute_percentiles(value, dialogues)
@@ -233,8 +233,10 @@ def compute_both(by: IntervalBy, value: Value, names: Indices, truth: float) -> 
 def compute_percentiles(value: Value, dialogues: Dialogues) -> Ends:
     """Computes the percentile interval of bootstrap draws, expanded as Student's t is wider than the normal
     distribution. All metrics except shares and Distinct-n had it before."""
-    rng, compute, count = np.random.default_rng(0), dialogues.by_dialogue(value), len(dialogues)
-    values = np.array([compute(rng.integers(count, size=count)) for _ in range(RESAMPLES)])
+    count = len(dialogues)
+    members = [np.flatnonzero(dialogues.numbers == number) for number in range(count)]
+    draws = np.random.default_rng(0).integers(count, size=(RESAMPLES, count))
+    values = np.array([value(np.concatenate([members[number] for number in drawn])) for drawn in draws])
     outside = erfc(float(stdtrit(count - 1, 0.975)) * sqrt(count / (count - 1)) / sqrt(2)) / 2
     low, high = np.quantile(values, [outside, 1 - outside])
     return float(low), float(high)

@@ -12,7 +12,7 @@ bootstrap: dialogues are drawn with replacement from a seed (Efron and Tibshiran
   one share). Without pseudo-counts, a rare label that is always missed would add no variance.
 - All others: percentiles, expanded as much as t is wider than z (Hesterberg 2015, arXiv 1411.5279).
 
-jackknife, for metrics over distinct n-grams: estimate ± t standard errors, from omitting one dialogue, or one of 200
+jackknife, for metrics over distinct n-grams: estimate ± t standard errors, from omitting one dialogue, or one of 400
 groups of dialogues, at a time (Efron and Stein 1981; for counts of kinds, Heltshe and Forrester 1983). A bootstrap does
 not suit these metrics: a dialogue that is drawn twice adds no distinct n-grams, so every draw lies below the estimate.
 
@@ -35,8 +35,7 @@ import numpy as np
 from mmerg.scoring.metric import MIN_DIALOGUES, Counts, Floats, Indices, IntervalBy, Sums, Value
 
 Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
-MAX_GROUPS = 200  # of dialogues in a jackknife
-MAX_UNITS = 400  # of a bootstrap of sums: more dialogues than these are drawn in groups
+MAX_UNITS = 400  # more dialogues than these are drawn or omitted in groups
 MIN_RARE = 5  # dialogues with the rarer outcome: fewer do not show the correlation within dialogues
 ONE_DIALOGUE = "no interval: all samples are from one dialogue"
 ROUNDING = 1e-9  # the order of summation changes sums by less
@@ -55,27 +54,12 @@ class Dialogues:
     result's dialogue, from 0, in the order of names. results: the indices of all results."""
 
     def __init__(self, names: Sequence[str] | Indices) -> None:
-        kind = None if isinstance(names, np.ndarray) else object
-        self.numbers: Indices = np.unique(np.array(names, kind), return_inverse=True)[1]
+        self.numbers: Indices = np.unique(np.array(names), return_inverse=True)[1]
         self.results = np.arange(len(self.numbers))
         self._sizes = np.bincount(self.numbers)
-        self._members = np.argsort(self.numbers, kind="stable")
-        self._starts = np.cumsum(self._sizes) - self._sizes
 
     def __len__(self) -> int:
         return len(self._sizes)
-
-    def by_dialogue(self, value: Value) -> Value:
-        """Returns `value` as a function of dialogues, not results. A dialogue that is drawn twice counts twice."""
-        if isinstance(value, Sums):
-            return value.by_group(self.numbers)
-
-        def value_of_dialogues(drawn: Indices) -> float:
-            sizes = self._sizes[drawn]
-            skipped = np.cumsum(sizes) - sizes
-            return value(self._members[np.repeat(self._starts[drawn] - skipped, sizes) + np.arange(sizes.sum())])
-
-        return value_of_dialogues
 
     def effective_n(self, values: Floats) -> float:
         """Returns the number of independent samples that would give the mean of `values`, shape [results], with the
@@ -91,8 +75,6 @@ class Dialogues:
         return int(min(np.count_nonzero(hits), np.count_nonzero(self._sizes - hits)))
 
     def describe_n(self, effective: float) -> str:
-        if effective < 1:
-            return f"effective n under 1 of {len(self)} dialogues, too few to tell"
         return f"effective n {effective:.1f} of {len(self)} dialogues"
 
 
@@ -130,26 +112,27 @@ def resample(
     count, fewest = len(dialogues), value.fewest if isinstance(value, Sums) else MIN_DIALOGUES
     if count < 2:
         return Interval(None, why=ONE_DIALOGUE), 0.0
+    units = min(count, MAX_UNITS)
+    unit = _assign_units(count, seed)[dialogues.numbers]  # of each result
     method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"
     if by == "jackknife":
-        error = _jackknife(value, dialogues, seed)
-        groups = min(count, MAX_GROUPS)
-        half_width = t_quantile(groups - 1) * error
+        values = np.array([value(np.flatnonzero(unit != omitted)) for omitted in range(units)])
+        error = float(np.sqrt((units - 1) / units * np.sum((values - values.mean()) ** 2)))
+        half_width = t_quantile(units - 1) * error
         low, high = estimate - half_width, estimate + half_width
-        method = f"jackknife, {groups} groups of {count} dialogues" + (f", seed {seed}" if groups < count else "")
+        method = f"jackknife, {units} groups of {count} dialogues" + (f", seed {seed}" if units < count else "")
+    elif isinstance(value, Counts):
+        drawn = _draw_units(units, draws, seed)
+        low, high, error = _bootstrap_with_pseudo_counts(value, value.by_group(unit).parts, drawn, seed)
+        method = f"{method}, with pseudo-counts"
     elif isinstance(value, Sums):
-        units = min(count, MAX_UNITS)
-        sums = value.by_group(_assign_groups(count, MAX_UNITS, seed)[dialogues.numbers])
-        if isinstance(value, Counts):
-            low, high, error = _bootstrap_with_pseudo_counts(value, sums.parts, _draw_units(units, draws, seed), seed)
-            method = f"{method}, with pseudo-counts"
-        else:
-            low, high, error = _bootstrap_studentized(sums, _draw_units(units, draws, seed))
-            method = f"studentized {method}"
+        low, high, error = _bootstrap_studentized(value.by_group(unit), _draw_units(units, draws, seed))
+        method = f"studentized {method}"
     else:
-        rng, by_dialogue = np.random.default_rng(seed), dialogues.by_dialogue(value)
-        values = np.array([by_dialogue(rng.integers(count, size=count)) for _ in range(draws)])
-        tail = compute_tail(count)
+        members = [np.flatnonzero(unit == number) for number in range(units)]
+        drawn_units = np.random.default_rng(seed).integers(units, size=(draws, units))
+        values = np.array([value(np.concatenate([members[number] for number in drawn])) for drawn in drawn_units])
+        tail = compute_tail(units)
         error, (low, high) = float(values.std()), map(float, np.quantile(values, [tail, 1 - tail]))
     if count < fewest:
         return Interval(None, why=f"no interval: fewer than {fewest} dialogues"), error
@@ -158,6 +141,12 @@ def resample(
     if high - low <= ROUNDING:
         return Interval(None, why="no interval: it would have no width, every draw giving the same"), 0.0
     return Interval((min(low, estimate), max(high, estimate)), method), error
+
+
+def _assign_units(count: int, seed: int) -> Indices:
+    """Returns shape [count]: the unit of each dialogue. More than MAX_UNITS dialogues are distributed at random."""
+    unit = np.arange(count) % MAX_UNITS
+    return np.random.default_rng(seed).permutation(unit) if count > MAX_UNITS else unit
 
 
 @lru_cache(maxsize=4)
@@ -251,18 +240,3 @@ def t_quantile(freedom: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
-
-
-def _jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
-    """Returns the standard error from omitting one of at most `MAX_GROUPS` groups of dialogues at a time."""
-    group = _assign_groups(len(dialogues), MAX_GROUPS, seed)
-    groups = min(len(dialogues), MAX_GROUPS)
-    by_dialogue = dialogues.by_dialogue(value)
-    values = np.array([by_dialogue(np.flatnonzero(group != omitted)) for omitted in range(groups)])
-    return float(np.sqrt((groups - 1) / groups * np.sum((values - values.mean()) ** 2)))
-
-
-def _assign_groups(count: int, max_groups: int, seed: int) -> Indices:
-    """Returns shape [count]: the group of each dialogue. More than `max_groups` dialogues are distributed at random."""
-    group = np.arange(count) % max_groups
-    return np.random.default_rng(seed).permutation(group) if count > max_groups else group
