@@ -65,7 +65,7 @@ def test_several_runs_are_shown_side_by_side(folder: Path, tmp_path: Path, capsy
     assert "2: two: tiny on scripted 1" in shown
     assert "self_ppl of 1: lm:model" in shown
     assert "not comparable between these runs, as the signatures differ: self_ppl\n" in shown
-    assert "self_ppl of 2,3: lm:tiny|" in shown
+    assert "self_ppl of 2, 3: lm:tiny|" in shown
     assert ": n:1|tok:whitespace|case:lower|level:corpus|failed:skipped|scale:100" in shown
     assert "2: acc, acc_majority" in shown
     flat = shown.replace("\n", " ")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mmerg.console.tables import NONE, Table, format_interval, format_number
+from mmerg.console.tables import Table
 from mmerg.errors import group_by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.table_run import TableRun
@@ -19,25 +19,11 @@ from mmerg.runs.inputs import describe_unequal_inputs
 from mmerg.scoring.emotions import describe_baselines
 from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
-from mmerg.scoring.spread import Spread, average_over_seeds, group_by_setting
+from mmerg.scoring.score_tables import format_cell
+from mmerg.scoring.spread import average_over_seeds, group_by_setting
 
 NO_TEST = "The paper does not fully say how it measured: no run is tested against its values."
 RATED = ("empathy", "coherence", "fluency")
-HEADINGS = {  # of columns, as papers print them
-    "self_ppl": "PPL (self)",
-    "ppl": "PPL",
-    "acc": "Acc",
-    "dist1": "Dist-1",
-    "dist2": "Dist-2",
-    "ead1": "EAD-1",
-    "ead2": "EAD-2",
-    "bert_p": "BERT P",
-    "bert_r": "BERT R",
-    "bert_f1": "BERT F1",
-    "empathy": "Emp",
-    "coherence": "Coh",
-    "fluency": "Flu",
-}
 
 
 @dataclass(frozen=True)
@@ -74,7 +60,7 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
             means = {
                 column: average_over_seeds([runs[index].score(column) for index in seeds]) for column in paper.columns
             }
-            name = f"· mean of runs {', '.join(str(index + 1) for index in seeds)}"
+            name = f"· mean ± sd of runs {', '.join(str(index + 1) for index in seeds)}"
             scores = {column: mean for column, mean in means.items() if mean}
             rows.append(TableRow(name, "seeds", scores, note=_note_self_judged(paper, runs[seeds[0]])))
     unequal = describe_unequal_inputs(runs, [run.scores.inputs for run in runs])
@@ -118,7 +104,7 @@ def _describe_run(paper: PaperTable, run: TableRun) -> str:
     scores, labels = run.scores, len(run.manifest.corpus.labels)
     parts = [f"{scores.corpus}, {labels} emotions, protocol {scores.protocol}", scores.counts_line]
     if "acc" in paper.columns and (text := describe_baselines({n: s.value for n, s in scores.scores.items()})):
-        parts.append(f"baselines of Acc: {text}")
+        parts.append(f"baselines of acc: {text}")
     if set(RATED) & set(paper.columns):
         people = {name: rated.description for name, rated in run.people.items() if rated.scores.keys() & set(RATED)}
         names = list(people) or [judge.name for judge in run.find_judgements(RATED)]
@@ -135,23 +121,14 @@ def format_table(table: RunTable) -> Table:
     """Formats the table. Each cell has a score, its interval and n, one below the other."""
     columns = table.paper.columns
     rows = [(row.name, *(_format_cell(row, column) for column in columns)) for row in table.rows]
-    headings = [HEADINGS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in columns]
+    headings = [column.removeprefix("pairs_") for column in columns]
     title = "\n".join(filter(None, (table.unequal, f"{table.paper.title}.", NO_TEST)))
     return Table(title, ("", *headings), rows, table.notes)
 
 
 def _format_cell(row: TableRow, column: str) -> str:
     score = row.scores.get(column)
-    if score is None or score.value is None:
-        return NONE
-    if isinstance(score, Spread):
-        return "\n".join((format_number(score.value), f"sd {format_number(score.sd)}", f"{score.n} seeds"))
-    parts = [format_number(score.value)]
-    if score.interval:
-        parts.append(format_interval(*score.interval))
-    if row.by != "paper" or score.interval:
-        parts.append(f"n={score.n}")
-    return "\n".join(parts)
+    return format_cell(score, with_n=row.by != "paper" or bool(score and score.interval), lines=True)
 
 
 def list_csv_rows(table: RunTable) -> Iterator[Mapping[str, object]]:

@@ -90,7 +90,7 @@ def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str], unequal: str = ""
     first note."""
     runs = [run for row in rows for run in row.runs]
     columns = [[row.score(name) for row in rows] for name in metrics]
-    cells = [[_format_cell(score, "\n{}") for score in column] for column in columns]
+    cells = [[format_cell(score, lines=True) for score in column] for column in columns]
     best = {
         (row, column_number)
         for column_number, (name, column) in enumerate(zip(metrics, columns, strict=True), start=1)
@@ -130,18 +130,23 @@ def format_row(name: str, scores: Sequence[Score | None]) -> list[str]:
     """Formats a row of scores: its name, a cell per score, and their n. If n differs, each cell shows its n."""
     counts = {score.n for score in scores if score and not isinstance(score, Spread)}
     n = str(counts.pop()) if len(counts) == 1 else ""
-    return [name, *(_format_cell(score, " [{}]", with_n=not n) for score in scores), n]
+    return [name, *(format_cell(score, with_n=not n) for score in scores), n]
 
 
-def _format_cell(score: Score | None, interval_format: str, with_n: bool = False) -> str:
-    """Formats a score with its interval, if there is one, and on request with its n."""
-    if score is None:
+def format_cell(score: Score | None, *, with_n: bool = False, lines: bool = False) -> str:
+    """Formats a score with its interval, if there is one, and on request with its n. lines: whether these are below
+    the score."""
+    if score is None or score.value is None:
         return NONE
     if isinstance(score, Spread):
         return f"{format_number(score.value)} ± {format_number(score.sd)}"
-    interval = interval_format.format(format_interval(*score.interval)) if score.interval else ""
-    n = f" n={score.n}" if with_n and score.value is not None else ""
-    return f"{format_number(score.value)}{interval}{n}"
+    parts = [format_number(score.value)]
+    if score.interval:
+        interval = format_interval(*score.interval)
+        parts.append(interval if lines else f"[{interval}]")
+    if with_n:
+        parts.append(f"n={score.n}")
+    return ("\n" if lines else " ").join(parts)
 
 
 def _describe_incomparable(runs: Sequence[Scores], metrics: Sequence[str]) -> str:
@@ -164,16 +169,8 @@ def _find_best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[
 def _format_labels(run: Scores) -> Iterator[list[str]]:
     """Yields a row per label, with n of the precision, and the support in the last column."""
     for label, scores in run.by_label.items():
-        cells = [_format_cell(scores.get(name), " [{}]", with_n=name == "precision") for name in CLASS_METRICS]
+        cells = [format_cell(scores.get(name), with_n=name == "precision") for name in CLASS_METRICS]
         yield [label, *cells, str(scores["recall"].n)]
-
-
-def _number_runs(values: Sequence[str]) -> dict[str, str]:
-    """Returns the numbers of the runs with each value: {"2": "1,3", "0": "2"}. values: one per run."""
-    numbers: dict[str, list[str]] = {}
-    for number, value in enumerate(values, start=1):
-        numbers.setdefault(value, []).append(str(number))
-    return {value: ",".join(of_value) for value, of_value in numbers.items()}
 
 
 def _explain_missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
@@ -194,13 +191,8 @@ def _explain_missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator
 
 
 def _list_signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
-    """Yields one line if all runs have the same signature and interval method, else a line per variant."""
-    signatures = []
-    for run in runs:
-        score = run.scores.get(name)
-        method = f" ({score.method})" if score and score.method else ""
-        signatures.append(f"{score.signature}{method}" if score else "")
-    variants = _number_runs(signatures)
-    for signature, numbers in variants.items():
-        if signature:
-            yield escape(f"  {name}{f' of {numbers}' if len(variants) > 1 else ''}: {signature}")
+    """Yields each signature of a metric, with the method of its interval and the numbers of the runs that have it."""
+    scores = [(number, run.scores[name]) for number, run in enumerate(runs, start=1) if name in run.scores]
+    signatures = ((f"{score.signature} ({score.method})", str(number)) for number, score in scores)
+    for signature, numbers in group_by_reason(signatures).items():
+        yield escape(f"  {name} of {numbers}: {signature.removesuffix(' ()')}")

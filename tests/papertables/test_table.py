@@ -62,13 +62,13 @@ def test_seeds_have_a_mean_and_a_standard_deviation(make: Maker) -> None:
     score([str(engine), "--resamples", "20"])
     drawn = match("iterations", *runs, again, other, cut, engine)
     [mean] = means(drawn)
-    assert mean.name == "· mean of runs 1, 2, 3"
+    assert mean.name == "· mean ± sd of runs 1, 2, 3"
     acc = mean.scores["acc"]
     assert isinstance(acc, Spread)
     assert [acc.value, acc.sd] == pytest.approx([100 * 22 / 31, 100 * 2 / 31])
     assert (acc.n, acc.interval) == (3, None)
     [cells] = [row for row in format_table(drawn).rows if row[0] == mean.name]
-    assert cells[1 + drawn.paper.columns.index("acc")] == "70.97\nsd 6.45\n3 seeds"
+    assert cells[1 + drawn.paper.columns.index("acc")] == "70.97 ± 6.45"
 
 
 def test_scores_measured_in_different_ways_have_no_mean(make: Maker) -> None:
