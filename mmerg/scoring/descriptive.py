@@ -3,7 +3,8 @@
 [metric.name for metric in descriptive_metrics(load_tokenizer("char"), "tok:char|case:lower")]
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
@@ -13,7 +14,7 @@ import numpy as np
 
 from mmerg.runs.copying import SOURCES
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ok, pooled_share, rate
+from mmerg.scoring.metric import Metric, PerResult, Value, ok, pooled_share, rate
 from mmerg.scoring.tokenizers import Tokenize
 
 
@@ -36,25 +37,19 @@ def _count_excluded(result: Result) -> float:
     return float(sum(result.excluded.values()))
 
 
-def _mask_fresh(results: Sequence[Result]) -> Mask:
-    return np.array([result.ok and not result.cached_calls for result in results], bool)
+def _is_fresh(result: Result) -> float:
+    return float(result.ok and not result.cached_calls)
 
 
-def _mask_timed(results: Sequence[Result]) -> Mask:
-    return np.array([bool(result.timing.completion_rates) for result in results], bool)
+def _quantile(name: str, signature: str, needs: str, value: PerResult, weight: PerResult, q: float = 0.5) -> Metric:
+    """Makes a quantile of times, by default the median; not the mean, as one hanging host can outweigh a hundred
+    samples. A result with weight 0 does not count."""
 
+    def prepare(results: Sequence[Result]) -> Value:
+        numbers = np.array(list(map(value, results)), float)
+        return lambda indices: float(np.quantile(numbers[indices], q))
 
-def _summarize(
-    statistic: Callable[[Floats], float], measure: Callable[[Result], float], results: Sequence[Result]
-) -> Value:
-    """Returns the `statistic` of what `measure` gives for each result. For times it is not the mean, as one hanging
-    host can outweigh a hundred samples."""
-    numbers = np.array([measure(result) for result in results], float)
-
-    def value(indices: Indices) -> float:
-        return float(statistic(numbers[indices])) if len(indices) else float("nan")
-
-    return value
+    return replace(_cost(name, signature, needs, value, weight), prepare=prepare)
 
 
 def _forecast_changes(name: str, change: str, *, before: bool) -> Metric:
@@ -73,8 +68,6 @@ def _forecast_changes(name: str, change: str, *, before: bool) -> Metric:
     return pooled_share(name, signature, needs, count_changes, count_passes)
 
 
-_p95 = partial(np.quantile, q=0.95, method="inverted_cdf")
-_seconds = attrgetter("seconds")
 _share = partial(rate, interval_by="wilson")
 _cost = partial(rate, interval_by=None)
 _FRESH = "a reply without cached calls"
@@ -116,16 +109,15 @@ _RUN_METRICS = (  # of runs that are not imported
         for name in ("calls", "prompt_tokens", "response_tokens")
     ),
     # Cached completions take no time. Samples in flight together slow each other down.
-    Metric("seconds", f"median|{_UNCACHED}", _FRESH, _mask_fresh, partial(_summarize, np.median, _seconds), None),
-    Metric("seconds_p95", f"q95|{_UNCACHED}", _FRESH, _mask_fresh, partial(_summarize, _p95, _seconds), None),
+    _quantile("seconds", f"median|{_UNCACHED}", _FRESH, attrgetter("seconds"), _is_fresh),
+    _quantile("seconds_p95", f"q95|{_UNCACHED}", _FRESH, attrgetter("seconds"), _is_fresh, 0.95),
     # Medians, as the first call of a run may wait for the model to load.
-    Metric(
+    _quantile(
         "completion_tok_s",
         "median-of-medians|cached:skipped",
         _TIMED,
-        _mask_timed,
-        partial(_summarize, np.median, lambda result: median(result.timing.completion_rates)),
-        None,
+        lambda result: median(result.timing.completion_rates),
+        lambda result: len(result.timing.completion_rates),
     ),
     _cost(
         "prompt_tok_s",

@@ -6,6 +6,7 @@ for metric in standard_metrics(manifest, read_options(parser.parse_args())):
 """
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import get_args
 
@@ -33,8 +34,8 @@ class Options:
     ref_ppl: str | None = None  # the model of reference perplexity; None skips it
     resamples: int = DRAWS  # of bootstraps and permutation tests
     seed: int = 0
-    metrics: tuple[str, ...] = ()  # custom metrics, each as `folder/file.py:name` or a dotted name
-    primary: tuple[str, ...] = ()  # the metrics whose differences are tested; empty for the default
+    metrics: Sequence[str] = ()  # custom metrics, each as `folder/file.py:name` or a dotted name
+    primary: Sequence[str] = ()  # the metrics whose differences are tested; empty for the default
 
 
 DEFAULTS = Options()
@@ -59,9 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
 
 def read_options(given: argparse.Namespace) -> Options:
     values = vars(given) | {"bert": given.bert_model if given.bert else None}
-    chosen = {field.name: values[field.name] for field in fields(Options) if field.name in values}
-    lists = {name: tuple(value) for name, value in chosen.items() if isinstance(value, list)}
-    return Options(**(chosen | lists))
+    return Options(**{field.name: values[field.name] for field in fields(Options) if field.name in values})
 
 
 def check_options(options: Options) -> None:
