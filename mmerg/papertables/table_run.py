@@ -11,7 +11,7 @@ from pathlib import Path
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
 from mmerg.rating.people import PeopleRatings, read_people_ratings
-from mmerg.runs.manifest import JudgingManifest, Manifest, RunRef, read_manifest
+from mmerg.runs.manifest import RunRef, read_manifest
 from mmerg.scoring.score import Score, Scores, read_scores
 
 
@@ -27,6 +27,11 @@ class TableRun(RunRef):
     def name(self) -> str:
         """The name that the user gave the run, and that of its folder."""
         return f"{name} ({self.run})" if (name := self.manifest.custom_name) else self.run
+
+    @property
+    def dataset(self) -> str | None:
+        name: str | None = self.manifest.setting("dataset.name")
+        return name
 
     def score(self, column: str) -> Score | None:
         """Returns a column's score: from `scores.json`, or else by people, or else by a judge, if there is only one."""
@@ -66,8 +71,3 @@ def select_judge(runs: Sequence[TableRun], judge: str) -> list[TableRun]:
         )
         for run in runs
     ]
-
-
-def get_dataset(manifest: Manifest | JudgingManifest) -> str | None:
-    """Returns the dataset of a run; None for a judging, which has none."""
-    return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None
