@@ -48,7 +48,7 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m mmerg.compare", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all comparisons to FILE")
-    parser.add_argument("--verbose", action="store_true", help="print signatures, and how each metric is computed")
+    parser.add_argument("--verbose", action="store_true", help="print signatures, and the methods of intervals")
     primary = "a metric to test; may be repeated; default: " + ", ".join(PRIMARY)
     parser.add_argument("--primary", metavar="NAME", action="append", default=[], help=primary)
     add_arguments(parser, DRAWS)

@@ -20,7 +20,7 @@ _HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "pairs"
 
 def render(report: ComparisonReport, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
     """Yields a table for each pair, the reasons for missing differences, and warnings. labels: by name of the run.
-    verbose: also yield signatures and methods."""
+    verbose: also yield signatures and the methods of intervals."""
     if report.unequal:
         yield escape(report.unequal)
     yield escape(f"protocol {report.protocol}")
@@ -28,14 +28,14 @@ def render(report: ComparisonReport, labels: Mapping[str, str], verbose: bool = 
         yield escape(_format_heading(pair, labels, report.inputs))
         yield Table("", _HEADS, [_format_row(comparison) for comparison in pair.differences])
         yield from map(escape, _list_notes(pair))
-        if verbose:
-            signatures = {comparison.metric: comparison.signature for comparison in pair.comparisons}
-            yield from (escape(f"  {metric}: {signature}") for metric, signature in signatures.items() if signature)
+        for comparison in pair.comparisons if verbose else ():
+            method = f" ({comparison.method})" if comparison.method else ""
+            yield escape(f"  {comparison.metric}: {comparison.signature or comparison.why}{method}")
     yield from (escape(f"warning: {warning}") for warning in report.warnings)
     if verbose:
-        yield escape(_describe_methods(report))
+        yield escape(f"p: {report.describe_p()}; p Holm: corrected for all tests here; * below 0.05")
     else:
-        how = "--verbose prints signatures and how each metric is computed"
+        how = "--verbose prints signatures and the methods of intervals"
         yield escape(f"{how}; mmerg report RUN RUN lists the samples that changed")
 
 
@@ -84,13 +84,3 @@ def _list_notes(pair: PairComparison) -> Iterator[str]:
             yield f"{comparison.metric}: {comparison.test}"
     missing = group_by_reason((comparison.why, comparison.metric) for comparison in pair.comparisons if comparison.why)
     yield from (f"{names}: {why}" for why, names in missing.items())
-
-
-def _describe_methods(report: ComparisonReport) -> str:
-    return (
-        f"\np: {report.describe_p()}.\n"
-        f"p Holm: corrected for all tests here ({len(report.tested)}); * below 0.05.\n"
-        "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else a bootstrap over dialogues. All but\n"
-        "the first need 10 dialogues, and costs have none. Interval and p include the variance over seeds.\n"
-        "skipped: pairs without a score on one side."
-    )
