@@ -12,8 +12,10 @@ from typing import Literal
 
 from mmerg.console.tables import Table
 from mmerg.errors import group_by_reason
+from mmerg.judging.judgement import Judgement
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.table_run import TableRun
+from mmerg.rating.people import PeopleRatings
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.inputs import describe_unequal_inputs
 from mmerg.scoring.emotions import describe_baselines
@@ -79,7 +81,8 @@ def _make_paper_row(paper: PaperTable, row: Published) -> TableRow:
 
 def _note_self_judged(paper: PaperTable, run: TableRun) -> str:
     """Names the judges that rate their own replies; "" if there are none."""
-    judges = ", ".join(judge.name for judge in run.find_judgements(paper.columns) if judge.self_judged)
+    ratings = run.find_ratings(paper.columns)
+    judges = ", ".join(rated.name for rated in ratings if isinstance(rated, Judgement) and rated.self_judged)
     return f"rated by the model that wrote the replies: {judges}" if judges else ""
 
 
@@ -106,14 +109,16 @@ def _describe_run(paper: PaperTable, run: TableRun) -> str:
     if "acc" in paper.columns and (text := describe_baselines({n: s.value for n, s in scores.scores.items()})):
         parts.append(f"baselines of acc: {text}")
     if set(RATED) & set(paper.columns):
-        people = {name: rated.description for name, rated in run.people.items() if rated.scores.keys() & set(RATED)}
-        names = list(people) or [judge.name for judge in run.find_judgements(RATED)]
-        if len(names) > 1:
-            parts.append(f"several judges ({', '.join(names)}): choose one with --judge")
-        elif people:
-            parts.append(f"{', '.join(RATED)} by {names[0]}: {people[names[0]]}")
-        else:
-            parts.append(f"{', '.join(RATED)} rated by the model {names[0]}, not by people" if names else "not judged")
+        match run.find_ratings(RATED):
+            case []:
+                parts.append("not judged")
+            case [Judgement() as judge]:
+                parts.append(f"{', '.join(RATED)} rated by the model {judge.name}, not by people")
+            case [PeopleRatings() as people]:
+                parts.append(f"{', '.join(RATED)} by {people.name}: {people.description}")
+            case several:
+                names = ", ".join(rated.name for rated in several)
+                parts.append(f"several judges ({names}): choose one with --judge")
     return "; ".join(parts)
 
 

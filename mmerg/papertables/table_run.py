@@ -4,7 +4,7 @@ run = read_table_run(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
 run.score("acc")
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,11 +17,10 @@ from mmerg.scoring.score import Score, Scores, read_scores
 
 @dataclass(frozen=True)
 class TableRun(RunRef):
-    """A scored run. judges, people: ratings of its replies, by the name of the judge or the study."""
+    """A scored run, with the ratings of its replies by judges and people."""
 
     scores: Scores
-    judges: Mapping[str, Judgement]
-    people: Mapping[str, PeopleRatings]
+    ratings: Sequence[Judgement | PeopleRatings]
 
     @property
     def name(self) -> str:
@@ -34,40 +33,33 @@ class TableRun(RunRef):
         return name
 
     def score(self, column: str) -> Score | None:
-        """Returns a column's score: from `scores.json`, or else by people, or else by a judge, if there is only one."""
+        """Returns a column's score: from `scores.json`, or else from the ratings, if there is only one."""
         if column in self.scores.scores:
             return self.scores.scores[column]
-        ratings = [rated.scores[column] for rated in self.people.values() if column in rated.scores]
-        if not ratings:
-            ratings = [judge.scores[column] for judge in self.find_judgements([column])]
-        return ratings[0] if len(ratings) == 1 else None
+        ratings = self.find_ratings([column])
+        return ratings[0].scores[column] if len(ratings) == 1 else None
 
-    def find_judgements(self, columns: Collection[str]) -> list[Judgement]:
-        """Finds the judgements that rate any of these aspects."""
-        return [judge for judge in self.judges.values() if judge.scores.keys() & set(columns)]
+    def find_ratings(self, columns: Collection[str]) -> Sequence[Judgement | PeopleRatings]:
+        """Finds the ratings of any of these aspects by people, or else by judges."""
+        ratings = [rated for rated in self.ratings if rated.scores.keys() & set(columns)]
+        return [rated for rated in ratings if isinstance(rated, PeopleRatings)] or ratings
 
 
 def read_table_run(path: Path) -> TableRun:
     """Reads the run in the folder `path`. Raises UnscoredError if its scores are missing or stale, RunError if a file
     cannot be read."""
     manifest = read_manifest(path)
-    scores = read_scores(path, manifest.identity)
-    return TableRun(path, manifest, scores, read_judgements(path), read_people_ratings(path))
+    ratings = [*read_judgements(path).values(), *read_people_ratings(path).values()]
+    return TableRun(path, manifest, read_scores(path, manifest.identity), ratings)
 
 
 def select_judge(runs: Sequence[TableRun], judge: str) -> list[TableRun]:
     """Keeps only ratings by `judge`, a backbone or backbone@rubric. Raises ConfigError if it judged no run."""
-    names = {name: rated.judge for run in runs for name, rated in run.judges.items()}
-    names |= {name: rated.judge for run in runs for name, rated in run.people.items()}
+    names = {rated.name: rated.judge for run in runs for rated in run.ratings}
     if judge not in (*names, *names.values()):
         near = did_you_mean(judge, [*names, *names.values()])
         hint = f"{near} judges: {', '.join(sorted(names))}".strip() if names else "mmerg judge RUN…"
         raise ConfigError(f"none of these runs is judged by {judge}", where="--judge", hint=hint)
     return [
-        replace(
-            run,
-            judges={name: rated for name, rated in run.judges.items() if judge in (name, rated.judge)},
-            people={name: rated for name, rated in run.people.items() if judge in (name, rated.judge)},
-        )
-        for run in runs
+        replace(run, ratings=[rated for rated in run.ratings if judge in (rated.name, rated.judge)]) for run in runs
     ]

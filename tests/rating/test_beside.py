@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.papertables.table_run import read_table_run
 from mmerg.rating.launch import create
+from mmerg.rating.people import read_people_ratings
 from mmerg.reporting.write import write_report
 from mmerg.runs.events import Verdict
 from mmerg.runs.folder import read_results
@@ -64,7 +64,7 @@ def test_people_come_before_a_judge_in_tables_of_papers_and_are_in_the_report(tm
     write_ratings(tmp_path / "study")
     compute_scores(tmp_path / "study")
     assert score_run([str(run), "--resamples", "50"]) == 0
-    people = read_table_run(run).people["people@study"]
+    people = read_people_ratings(run)["people@study"]
     table = match("main", run)
     [line] = run_lines(table)
     assert line.scores["empathy"].value == people.scores["empathy"].value != 3.9
