@@ -14,7 +14,7 @@ import numpy as np
 
 from mmerg.runs.copying import SOURCES
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Metric, PerResult, Value, ok, pooled_share, rate
+from mmerg.scoring.metric import Metric, PerResult, Value, ok, rate
 from mmerg.scoring.tokenizers import Tokenize
 
 
@@ -65,9 +65,10 @@ def _forecast_changes(name: str, change: str, *, before: bool) -> Metric:
 
     signature = f"{change}/passes-after-the-first|failed:skipped|scale:100"
     needs = "a second pass and a label in the data"
-    return pooled_share(name, signature, needs, count_changes, count_passes)
+    return _pooled(name, signature, needs, count_changes, count_passes)
 
 
+_pooled = partial(rate, pooled=True)
 _share = partial(rate, interval_by="wilson")
 _cost = partial(rate, interval_by=None)
 _FRESH = "a reply without cached calls"
@@ -77,7 +78,7 @@ _RUN_METRICS = (  # of runs that are not imported
     _cost("passes", "mean|failed:skipped", "a reply", attrgetter("passes"), ok),
     _cost("selected", "mean|from:0|failed:skipped", "a reply", lambda result: result.selected_pass or 0, ok),
     _share("rerun", "passes>1|failed:skipped|scale:100", "a reply", lambda result: 100.0 * (result.passes > 1), ok),
-    pooled_share(
+    _pooled(
         "idle",
         "repeated/passes-after-the-first|failed:skipped|scale:100",
         "a second pass",
@@ -86,7 +87,7 @@ _RUN_METRICS = (  # of runs that are not imported
     ),
     _forecast_changes("mended", "wrong-to-right", before=False),
     _forecast_changes("spoiled", "right-to-wrong", before=True),
-    pooled_share(
+    _pooled(
         "handed_on",
         "copied/runs-of-4-words|pass:0|failed:skipped|scale:100",
         "a stage with four words or more after another stage",
@@ -94,7 +95,7 @@ _RUN_METRICS = (  # of runs that are not imported
         lambda result: result.ok * float(sum(total for _, total in result.handed_on.values())),
     ),
     *(
-        pooled_share(
+        _pooled(
             "copied" if source == "any" else f"copied_{source}",
             f"4-grams|of:{source}|case:fold|failed:skipped|scale:100",
             "a reply of 4 words or more",
@@ -126,7 +127,7 @@ _RUN_METRICS = (  # of runs that are not imported
         lambda result: float(result.timing.prompt_tokens),
         lambda result: result.timing.prompt_seconds,
     ),
-    pooled_share(
+    _pooled(
         "excluded",
         "excluded/found|failed:in|scale:100",
         "retrieved exemplars",

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Value, mean, pooled_share, rate
+from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Value, mean, rate
 from mmerg.scoring.score import Confusion
 
 NEUTRAL = "neutral"
@@ -100,20 +100,17 @@ def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
         label = NEUTRAL if name == "acc_neutral" else counts.most_common(1)[0][0]
         return mean([100.0 * (gold == label) for gold in golds])
 
-    def mask(name: str, results: Sequence[Result]) -> Mask:
-        return _mask_judged(results) & (name != "acc_neutral" or NEUTRAL in labels)
-
-    needs = "a gold label and a forecast, or a failure"
     return [
         Metric(
             name=name,
             signature=f"label:target|{description.replace(' ', '-')}|scale:100",
-            needs=f"{needs}, and a label neutral to choose" if name == "acc_neutral" else needs,
-            mask=partial(mask, name),
+            needs="a gold label and a forecast, or a failure",
+            mask=_mask_judged,
             prepare=partial(prepare, name),
             interval_by="bootstrap" if name == "acc_prior" else "wilson",
         )
         for name, description in BASELINES.items()
+        if name != "acc_neutral" or NEUTRAL in labels
     ]
 
 
@@ -141,13 +138,14 @@ def class_metrics(label: str) -> list[Metric]:
     return [
         share(f"precision:{label}", signature, f"the forecast {label}", lambda r: 100 * is_hit(r), is_forecast),
         share(f"recall:{label}", signature, f"the gold label {label}", lambda r: 100 * is_hit(r), is_gold),
-        pooled_share(
+        rate(
             f"f1:{label}",
             signature,
             f"the label {label}",
             lambda result: 2 * is_hit(result),
             lambda result: is_gold(result) + is_forecast(result),
             higher_is_better=True,
+            pooled=True,
         ),
     ]
 

@@ -126,36 +126,27 @@ def rate(
     interval_by: IntervalBy | None = "bootstrap",
     higher_is_better: bool | None = None,
     finish: Finish = _identity,
+    pooled: bool = False,
 ) -> Metric:
     """Makes the metric Σ value / Σ weight over results, which is their mean if the weights are 1. A result with weight
-    0 does not count. finish: a transformation of the ratio, such as exp."""
+    0 does not count.
+
+    finish: a transformation of the ratio, such as exp. pooled: for results with several units each (such as n-grams),
+    of which `weight` is the number, and `value` the number of hits. The metric is then 100 · Σ value / Σ weight."""
+
+    def prepare(results: Sequence[Result]) -> Value:
+        values, weights = list(map(value, results)), list(map(weight, results))
+        return pooled_percentage(values, weights) if pooled else ratio(values, weights, finish)
+
     return Metric(
         name=name,
         signature=signature,
         needs=needs,
         mask=lambda results: np.array([weight(result) > 0 for result in results], bool),
-        prepare=lambda results: ratio(list(map(value, results)), list(map(weight, results)), finish),
+        prepare=prepare,
         interval_by=interval_by,
         higher_is_better=higher_is_better,
     )
-
-
-def pooled_share(
-    name: str,
-    signature: str,
-    needs: str,
-    value: PerResult,
-    weight: PerResult,
-    *,
-    higher_is_better: bool | None = None,
-) -> Metric:
-    """Makes the metric 100 · Σ value / Σ weight, for results with several units each (such as n-grams): `value` is the
-    number of hits, `weight` the number of units. A result with weight 0 does not count."""
-
-    def prepare(results: Sequence[Result]) -> Value:
-        return pooled_percentage(list(map(value, results)), list(map(weight, results)))
-
-    return replace(rate(name, signature, needs, value, weight, higher_is_better=higher_is_better), prepare=prepare)
 
 
 def drop_recorded(signature: str) -> str:
