@@ -49,7 +49,7 @@ def read_table_run(path: Path) -> TableRun:
     """Reads the run in the folder `path`. Raises UnscoredError if its scores are missing or stale, RunError if a file
     cannot be read."""
     manifest = read_manifest(path)
-    ratings = [*read_judgements(path).values(), *read_people_ratings(path).values()]
+    ratings: list[Judgement | PeopleRatings] = [*read_judgements(path).values(), *read_people_ratings(path).values()]
     return TableRun(path, manifest, read_scores(path, manifest.identity), ratings)
 
 

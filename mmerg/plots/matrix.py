@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def tabulate_confusion(confusion: Confusion) -> DataFrame:
-    """Makes a frame with a row per gold label and a column per forecast, the last one for samples without forecast."""
-    from pandas import DataFrame
-
-    labels = list(map(printable, confusion.labels))
-    cells = np.column_stack([np.array(confusion.counts, int).reshape(len(labels), -1), confusion.failed])
-    return DataFrame(cells, labels, [*labels, "failed"])
-
-
 def tabulate_plans(run: RunData, field: str) -> DataFrame:
     """Makes a frame with a row per forecast emotion and a column per value of a field of the plan. The labels and the
     vocabulary of the run come first, then other values that occur. It is empty if no sample has both."""
@@ -46,8 +37,13 @@ def tabulate_plans(run: RunData, field: str) -> DataFrame:
 
 
 def draw_confusion(run: RunData, confusion: Confusion) -> Figure:
-    counts = tabulate_confusion(confusion)
-    title = f"Gold label against forecast, n={counts.to_numpy().sum()}"
+    """Draws a row per gold label and a column per forecast, the last one for samples without forecast."""
+    from pandas import DataFrame
+
+    labels = list(map(printable, confusion.labels))
+    cells = np.column_stack([np.array(confusion.counts, int).reshape(len(labels), -1), confusion.failed])
+    title = f"Gold label against forecast, n={cells.sum()}"
+    counts = DataFrame(cells, labels, [*labels, "failed"])
     return draw_matrix(counts, title, describe_run(run), "gold label", "forecast", apart=1)
 
 
