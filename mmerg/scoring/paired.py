@@ -2,8 +2,8 @@
 
 Samples of one dialogue are not independent, so dialogues are drawn, omitted or exchanged as a whole.
 
-difference: B − A with its 95 % interval. For shares this is Newcombe's interval (1998, method 10), with the effective n
-of `intervals` if dialogues have several samples. For all other metrics it is computed as in `intervals`.
+difference: B − A with its 95 % interval. For shares this is the interval of Bonett and Price (2012), with the effective
+n of `intervals` if dialogues have several samples. For all other metrics it is computed as in `intervals`.
 
 p: McNemar's exact test for shares with one sample per dialogue, else a permutation test. This exchanges the two runs'
 results of dialogues at random: p = (1 + hits) / (1 + draws), where a hit is a difference at least as large as the
@@ -32,7 +32,7 @@ from mmerg.runs.result import Result
 from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, evaluate_each, resample, t_quantile
 from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
 from mmerg.scoring.run_results import RunResults, get_dialogue
-from mmerg.scoring.shares import mcnemar, newcombe
+from mmerg.scoring.shares import bonett_price, mcnemar
 from mmerg.storage.record import Record
 
 
@@ -170,16 +170,16 @@ class PairedValue:
         return interval
 
     def _compare_shares(self) -> tuple[Interval, float]:
-        """Returns Newcombe's interval, and the standard error of the difference."""
+        """Returns the interval of Bonett and Price, and the standard error of the difference."""
         if len(self.dialogues) < 2:
             return Interval(None, why=ONE_DIALOGUE), 0.0
         a, b = self.right
         gaps = b.astype(float) - a
-        n, method = float(len(gaps)), "Newcombe, method 10"
+        n, method = float(len(gaps)), "Bonett and Price"
         if not self.independent:
             n = Dialogues(np.tile(self.dialogues.numbers, self.seeds)).effective_n(gaps)
             method += f", {self.dialogues.describe_n(n)}"
-        low, high = newcombe(*(n * float(np.mean(in_a & in_b)) for in_a in (a, ~a) for in_b in (b, ~b)))
+        low, high = bonett_price(n * float(np.mean(a & ~b)), n * float(np.mean(b & ~a)), n)
         return Interval((100 * low, 100 * high), method), 100 * float(gaps.std()) / sqrt(n)
 
     def _resample(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:

@@ -1,7 +1,7 @@
 """Statistics of two shares over the same pairs: the interval of their difference, McNemar's exact test, and Holm's
 correction.
 
-newcombe(both=20, first_only=0, second_only=4, neither=7)    # -0.006 and 0.263, around the difference 0.129
+bonett_price(b=0, c=4, n=31)    # -0.018 and 0.261, for the difference 0.129
 mcnemar(b=1, c=8)                        # 0.0391
 """
 
@@ -10,29 +10,19 @@ from math import sqrt
 
 import numpy as np
 
-from mmerg.scoring.intervals import wilson
+from mmerg.scoring.intervals import Z
 
 LEVEL = 0.05
 
 
-def newcombe(both: float, first_only: float, second_only: float, neither: float) -> tuple[float, float]:
-    """Returns the 95 % interval (-1 to 1) of the second share minus the first (Newcombe, Statistics in Medicine 1998,
-    17:2635, method 10), from the number of pairs that both, only the first, only the second, and neither have right."""
-    n = both + first_only + second_only + neither
-    first, second = (both + first_only) / n, (both + second_only) / n
-    (low, high), (low_second, high_second) = wilson(first, n), wilson(second, n)
-    product = (both + first_only) * (second_only + neither) * (both + second_only) * (first_only + neither)
-    cross = both * neither - first_only * second_only
-    corrected = max(0.0, cross - n / 2) if cross > 0 else cross  # for continuity
-    phi = corrected / sqrt(product) if product else 0.0  # 0 if a margin is empty
-
-    def compute_distance(a: float, b: float) -> float:
-        return sqrt(max(0.0, a * a - 2 * phi * a * b + b * b))
-
-    difference = second - first
-    below = compute_distance(second - low_second, high - first)
-    above = compute_distance(high_second - second, first - low)
-    return difference - below, difference + above
+def bonett_price(b: float, c: float, n: float) -> tuple[float, float]:
+    """Returns the 95 % interval (-1 to 1) of the second share minus the first: Wald's, with a pair more of either kind
+    (Bonett and Price, Journal of Educational and Behavioral Statistics 2012, 37:479). b: the pairs that only the first
+    has right; c: those that only the second has right; n: all pairs."""
+    first_only, second_only = (b + 1) / (n + 2), (c + 1) / (n + 2)
+    difference = second_only - first_only
+    half_width = Z * sqrt((first_only + second_only - difference**2) / (n + 2))
+    return max(-1.0, difference - half_width), min(1.0, difference + half_width)
 
 
 def mcnemar(b: int, c: int) -> float:

@@ -1,13 +1,14 @@
-"""McNemar's test, Holm's correction and Newcombe's interval by other implementations and a worked example."""
+"""McNemar's test and Holm's correction by other implementations, and the interval of a difference by simulation."""
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar as published_mcnemar
 
-from mmerg.scoring.shares import holm, mcnemar, newcombe
+from mmerg.scoring.shares import bonett_price, holm, mcnemar
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
@@ -24,6 +25,13 @@ def test_holms_correction_is_bonferronis_over_every_set_of_hypotheses(ps: list[f
     assert holm(ps) == pytest.approx(closed)
 
 
-def test_the_interval_of_shares_is_newcombes() -> None:
-    """The worked example of his paper's table II: 36, 12, 2, 0."""
-    assert newcombe(36, 2, 12, 0) == pytest.approx((0.0569, 0.3404), abs=1e-4)
+@pytest.mark.parametrize(("share", "gain", "common"), [(0.5, 0.1, 0.5), (0.84, 0.0, 0.8), (0.4, 0.3, 0.2)])
+def test_the_interval_of_a_difference_covers(share: float, gain: float, common: float) -> None:
+    """common: the probability that chance decides both results of a pair alike."""
+    rng, hits = np.random.default_rng(1), 0
+    for _ in range(1000):
+        luck = rng.random(31)
+        a, b = luck < share, np.where(rng.random(31) < common, luck, rng.random(31)) < share + gain
+        low, high = bonett_price(int(np.sum(a & ~b)), int(np.sum(b & ~a)), 31)
+        hits += low <= gain <= high
+    assert hits / 1000 > 0.94
