@@ -33,7 +33,7 @@ def render(report: ComparisonReport, labels: Mapping[str, str], verbose: bool = 
             yield escape(f"  {comparison.metric}: {comparison.signature or comparison.why}{method}")
     yield from (escape(f"warning: {warning}") for warning in report.warnings)
     if verbose:
-        yield escape(f"p: {report.describe_p()}; p Holm: corrected for all tests here; * below 0.05")
+        yield escape(f"p: {report.describe_p()}.\np Holm: corrected for all tests here; * below 0.05.")
     else:
         how = "--verbose prints signatures and the methods of intervals"
         yield escape(f"{how}; mmerg report RUN RUN lists the samples that changed")
