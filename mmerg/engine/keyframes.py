@@ -80,9 +80,9 @@ def snapshot_clips(samples: Iterable[Sample], last_turns: int) -> Snapshot:
 
 
 class ClipPrefetcher:
-    """An extractor of frames from clips. All clips of a planned file are extracted in one pass, at its first use.
+    """An extractor of frames from clips. All clips of a planned file are extracted in one pass, at its first use; later
+    reads use the store.
 
-    Later reads use the store. Failed clips are remembered, as decoding a span outside its file takes a whole pass.
     planned: by file. snapshot: the files at the start of the run; if one is missing or changes, its sample fails.
     """
 
@@ -92,7 +92,6 @@ class ClipPrefetcher:
         self.planned, self.snapshot = planned or {}, snapshot or Snapshot()
         self._locks = {path: threading.Lock() for path in self.planned}
         self._extracted: set[Path] = set()
-        self._failed: dict[Clip, ClipError] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
         """Extracts frames, as `mmerg.frames.extract.extract` does. Raises SampleError (clip_gone) if a file is missing
@@ -100,14 +99,12 @@ class ClipPrefetcher:
         for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
             with self._locks[path]:
                 if path not in self._extracted:
-                    outcomes = self._extract(self.planned[path], settings, store)
-                    self._failed |= {clip: error for clip, error in outcomes.items() if isinstance(error, ClipError)}
+                    self._extract(self.planned[path], settings, store)
                     self._extracted.add(path)
-        extracted = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
-        return [extracted[clip] if clip in extracted else self._failed[clip] for clip in clips]
+        return self._extract(clips, settings, store)
 
-    def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Outcome]:
-        outcomes = dict(zip(clips, extract(clips, settings, store), strict=True))
+    def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
+        outcomes = extract(clips, settings, store)
         for path in self.snapshot.find_changed({clip.path for clip in clips}):
             what = f"a clip {'has changed' if path.exists() else 'has disappeared'} since the run started"
             hint = "restore the file or mount its disk, then retry the sample with only_failed=true"

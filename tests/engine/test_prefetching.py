@@ -124,17 +124,6 @@ def test_parallel_samples_decode_a_file_once(film: Path, tmp_path: Path) -> None
     assert len(store.decodings) == len(group_clips_by_file(samples, 2)[film])
 
 
-def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> None:
-    """A turn after the film's end also fails for the next sample, although the film has grown since."""
-    samples = all_samples(talk(film, SECONDS + 3))
-    together = sampler(FrameStore(tmp_path / "frames"), samples)
-    state = initial_state(together, samples[-1])
-    assert not state.keyframes
-    numbered(film, (SECONDS + 3) * FPS, "MJPG")
-    assert initial_state(together, samples[-1]) == state
-    assert initial_state(KeyframeSampler(SETTINGS, together.store), samples[-1]).keyframes
-
-
 def test_a_file_removed_since_the_start_fails_its_sample(film: Path, tmp_path: Path) -> None:
     """A file that was missing from the start only costs its turn the frames."""
     own = Dialogue("own", (Turn("a", "1", clip=Clip(film)), Turn("b", "2", clip=Clip(tmp_path / "never.mp4")), *TWO))
