@@ -1,9 +1,10 @@
 """Overrides as users type them, with the quotes that Hydra's grammar needs.
 
-prepare_override("dataset.root=~/a'b")    # "dataset.root='~/a\\'b'"
+prepare_override("dataset.root=~/a'b")    # "dataset.root='/home/ana/a\\'b'"
 """
 
 import re
+from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
@@ -13,8 +14,9 @@ _PART = re.compile(r"(?! )(?:\$\{[^}]*\}|\([^()]*\)|[^,\[\]{}])+")
 
 
 def prepare_override(word: str) -> str:
-    """Quotes values and items of lists that Hydra cannot read otherwise: letters outside ASCII, ~, &, a single quote,
-    round brackets."""
+    """Expands ~, which shells leave in `dataset.root=~/MELD`, and quotes values and items of lists that Hydra cannot
+    read otherwise: letters outside ASCII, &, a single quote, round brackets."""
+    word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
     key, _, value = word.partition("=")
     if word.startswith("-") or not value or is_override(word):
         return word
