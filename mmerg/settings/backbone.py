@@ -2,19 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt, field_validator
 
 from mmerg.settings.kinds import (
     PLACE,
     RUNTIME_ONLY,
     ClassSpec,
-    Count,
     Hosts,
     ModelName,
     Name,
-    Number,
-    Path,
-    Positive,
     Seconds,
     SettingsModel,
     Side,
@@ -44,14 +40,14 @@ class SamplingSettings(OptionSettings):
     """Overrides of the defaults of `mmerg.backends.protocol.Sampling`. The seed is that of the run."""
 
     num_predict: int | None = None
-    temperature: Annotated[Number | None, Field(ge=0)] = None
-    top_p: Number | None = None
+    temperature: Annotated[FiniteFloat | None, Field(ge=0)] = None
+    top_p: FiniteFloat | None = None
     top_k: int | None = None
-    min_p: Number | None = None
-    repeat_penalty: Number | None = None
+    min_p: FiniteFloat | None = None
+    repeat_penalty: FiniteFloat | None = None
     repeat_last_n: int | None = None
-    presence_penalty: Number | None = None
-    frequency_penalty: Number | None = None
+    presence_penalty: FiniteFloat | None = None
+    frequency_penalty: FiniteFloat | None = None
     stop: Words | None = None
 
     @field_validator("stop", mode="before")
@@ -71,13 +67,13 @@ class LoadSettings(OptionSettings):
 
     num_ctx: Annotated[int | None, Field(ge=4)] = None
     # Runtime-only here, because a run also compares the engine, which has `parallel` if it can change completions.
-    parallel: Annotated[Positive | None, RUNTIME_ONLY] = None
-    threads: Annotated[Count | None, RUNTIME_ONLY] = None  # 0: all cores but one
-    num_batch: Positive | None = None
+    parallel: Annotated[PositiveInt | None, RUNTIME_ONLY] = None
+    threads: Annotated[NonNegativeInt | None, RUNTIME_ONLY] = None  # 0: all cores but one
+    num_batch: PositiveInt | None = None
     num_gpu: Layers | None = None
-    main_gpu: Count | None = None
+    main_gpu: NonNegativeInt | None = None
     use_mmap: bool | None = None
-    num_thread: Count | None = None  # 0: the server decides
+    num_thread: NonNegativeInt | None = None  # 0: the server decides
     gpu_layers: Layers | None = None
     cache_ram: Annotated[int | None, Field(ge=-1)] = None  # -1: without a limit
 
@@ -87,15 +83,15 @@ class BackboneSettings(SettingsModel):
 
     name: ModelName  # in tables and folders
     model: Text  # in Ollama
-    gguf: Annotated[Path, PLACE] = ""  # for the embedded backend
-    mmproj: Annotated[Path, PLACE] = ""  # for the embedded backend, needed for vision
+    gguf: Annotated[str, PLACE] = ""  # for the embedded backend
+    mmproj: Annotated[str, PLACE] = ""  # for the embedded backend, needed for vision
     workers: Annotated[Texts, RUNTIME_ONLY] = ("in process",)  # the copies of the model that the embedded backend loads
-    threads: Annotated[Count, RUNTIME_ONLY] = 0  # of each copy; 0: all cores but one
+    threads: Annotated[NonNegativeInt, RUNTIME_ONLY] = 0  # of each copy; 0: all cores but one
     load: LoadSettings = LoadSettings()
     think: bool = False
-    max_images: Positive = 8  # per call
+    max_images: PositiveInt = 8  # per call
     image_side: Side = 448  # the longer side of a frame, in pixels
-    concurrency: Annotated[Positive, RUNTIME_ONLY] = 1  # calls at once per host
+    concurrency: Annotated[PositiveInt, RUNTIME_ONLY] = 1  # calls at once per host
     sampling: SamplingSettings = SamplingSettings()
     note: Annotated[Text, RUNTIME_ONLY] = ""  # a text to print after the replies
 
@@ -124,8 +120,8 @@ class BackendSettings(SettingsModel):
     name: Name
     hosts: Annotated[Hosts, Field(min_length=1), RUNTIME_ONLY]
     adapter: AdapterSettings
-    attempts: Annotated[Positive, RUNTIME_ONLY] = 3
-    revive_after: Annotated[Number, Field(ge=0), RUNTIME_ONLY] = 60.0  # seconds until a failed host is tried again
+    attempts: Annotated[PositiveInt, RUNTIME_ONLY] = 3
+    revive_after: Annotated[FiniteFloat, Field(ge=0), RUNTIME_ONLY] = 60.0  # seconds until a failed host is tried again
 
 
 class CallSettings(SettingsModel):
@@ -145,8 +141,8 @@ class BatchSettings(CallSettings):
     """The settings of every command that calls a model for many samples."""
 
     seed: Seed = 0
-    limit: Annotated[Positive | None, RUNTIME_ONLY] = None
+    limit: Annotated[PositiveInt | None, RUNTIME_ONLY] = None
     only_failed: Annotated[bool, RUNTIME_ONLY] = False
     cache: Annotated[Literal["off", "read", "on"], RUNTIME_ONLY] = "on"
-    runs: Annotated[Path, PLACE, RUNTIME_ONLY] = "runs"
-    cache_dir: Annotated[Path, PLACE, RUNTIME_ONLY]
+    runs: Annotated[str, PLACE, RUNTIME_ONLY] = "runs"
+    cache_dir: Annotated[str, PLACE, RUNTIME_ONLY]

@@ -3,22 +3,10 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from mmerg.settings.backbone import BatchSettings, DoctorSettings, Seed
-from mmerg.settings.kinds import (
-    PLACE,
-    RUNTIME_ONLY,
-    Count,
-    Folders,
-    Name,
-    Number,
-    Path,
-    Positive,
-    SettingsModel,
-    Texts,
-    Word,
-)
+from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Folders, Name, SettingsModel, Texts, Word
 from mmerg.settings.model import DatasetSettings, ProtocolSettings, RunSettings, StageSettings
 
 
@@ -33,14 +21,14 @@ class TrainSettings(SettingsModel):
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
-    out: Annotated[Path, PLACE, RUNTIME_ONLY]
+    out: Annotated[str, PLACE, RUNTIME_ONLY]
     split: Word = "train"
     validation: Word = "valid"
-    lexicon: Annotated[Path | None, PLACE] = None
-    k1: Positive = 1
+    lexicon: Annotated[str | None, PLACE] = None
+    k1: PositiveInt = 1
     causes_split: Word | None = None
-    C: Annotated[Number, Field(gt=0)] = 1.0
-    max_iter: Positive = 300
+    C: Annotated[FiniteFloat, Field(gt=0)] = 1.0
+    max_iter: PositiveInt = 300
 
 
 class ImportSettings(SettingsModel):
@@ -50,9 +38,9 @@ class ImportSettings(SettingsModel):
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
-    replies: Annotated[Path, PLACE]
+    replies: Annotated[str, PLACE]
     name: Name
-    runs: Annotated[Path, PLACE, RUNTIME_ONLY] = "runs"
+    runs: Annotated[str, PLACE, RUNTIME_ONLY] = "runs"
 
 
 class RubricSettings(SettingsModel):
@@ -61,10 +49,10 @@ class RubricSettings(SettingsModel):
     name: Name
     prompts: Folders
     replies: Annotated[int, Field(ge=1, le=2)]
-    repeats: Positive = 1
-    temperature: Annotated[Number, Field(ge=0, le=2)] = 0.0
-    sample: Positive | None = None
-    max_repairs: Count = 2
+    repeats: PositiveInt = 1
+    temperature: Annotated[FiniteFloat, Field(ge=0, le=2)] = 0.0
+    sample: PositiveInt | None = None
+    max_repairs: NonNegativeInt = 2
     aspects: Annotated[dict[Word, StageSettings], Field(min_length=1)]
 
 
@@ -78,12 +66,12 @@ class JudgeSettings(BatchSettings):
 class LimitSettings(SettingsModel):
     """Limits on a turn sent to the server: see `conf/serve.yaml`, which explains each key."""
 
-    clip_mb: Positive = 64
-    pictures: Positive = 8
-    picture_mb: Positive = 12
-    text: Positive = 4000
-    turns: Positive = 200
-    waiting: Positive = 200
+    clip_mb: PositiveInt = 64
+    pictures: PositiveInt = 8
+    picture_mb: PositiveInt = 12
+    text: PositiveInt = 4000
+    turns: PositiveInt = 200
+    waiting: PositiveInt = 200
 
 
 class SpeechSettings(SettingsModel):
@@ -108,16 +96,16 @@ class ServeSettings(RunSettings):
     speech: SpeechSettings = SpeechSettings()
 
 
-Share = Annotated[Number, Field(ge=0, lt=1)]
+Share = Annotated[FiniteFloat, Field(ge=0, lt=1)]
 
 
 class RateSettings(SettingsModel):
     """A study in which people rate replies: see `conf/rate.yaml`, which explains each key."""
 
     design: Word = "likert"
-    items: Positive = 100
-    raters: Positive = 3
-    people: Positive | None = None
+    items: PositiveInt = 100
+    raters: PositiveInt = 3
+    people: PositiveInt | None = None
     human: bool = False
     stratify: bool = False
     visual: Literal["clips", "frames", "none"] = "clips"
@@ -127,16 +115,16 @@ class RateSettings(SettingsModel):
     host: Word = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     names: Texts = ()
-    draws: Positive = 1000
+    draws: PositiveInt = 1000
     max_failed: Share = 0.25
-    difference: Annotated[Number, Field(gt=0)] = 0.3
-    share: Annotated[Number, Field(gt=0.5, lt=1)] = 0.6
-    power: Annotated[Number, Field(gt=0.05, lt=1)] = 0.8
-    sd_items: Annotated[Number, Field(gt=0)] = 0.8
-    sd_raters: Annotated[Number, Field(ge=0)] = 0.1
-    sd_noise: Annotated[Number, Field(gt=0)] = 1.0
+    difference: Annotated[FiniteFloat, Field(gt=0)] = 0.3
+    share: Annotated[FiniteFloat, Field(gt=0.5, lt=1)] = 0.6
+    power: Annotated[FiniteFloat, Field(gt=0.05, lt=1)] = 0.8
+    sd_items: Annotated[FiniteFloat, Field(gt=0)] = 0.8
+    sd_raters: Annotated[FiniteFloat, Field(ge=0)] = 0.1
+    sd_noise: Annotated[FiniteFloat, Field(gt=0)] = 1.0
     format: Literal["csv", "potato", "pearmut"] = "csv"
-    out: Annotated[Path | None, PLACE] = None
+    out: Annotated[str | None, PLACE] = None
 
 
 COMMANDS: Mapping[str, type[SettingsModel]] = {  # by the name of the config in conf/ that the command composes

@@ -10,6 +10,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    FiniteFloat,
     PlainValidator,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -52,7 +53,6 @@ def _is_emotions(value: object) -> bool:
 
 Text = Annotated[str, Field(strict=False, coerce_numbers_to_str=True)]  # `ids=[5]` is a text, too
 Word = Annotated[str, Field(min_length=1)]
-Path = str
 Name = Annotated[  # part of a folder's name
     Text,
     AfterValidator(_must(re.compile(r"[\w.+-]*\w[\w.+-]*").fullmatch, "letters, digits, '.', '_', '+' and '-' only")),
@@ -79,11 +79,8 @@ Hosts = Annotated[
 ]
 Emotions = Annotated[Any, PlainValidator(_must(_is_emotions, "all, nonneutral, or a list: [joy,anger]"))]
 Numbers = Annotated[tuple[int, ...], Field(strict=False)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Seconds = Annotated[Number, Field(gt=0, le=10_000_000)]
-Similarity = Annotated[Number, Field(ge=-1, le=1)]
+Seconds = Annotated[FiniteFloat, Field(gt=0, le=10_000_000)]
+Similarity = Annotated[FiniteFloat, Field(ge=-1, le=1)]
 Side = Annotated[int, Field(ge=32)]  # pixels
 
 

@@ -7,21 +7,17 @@ which import none of the others.
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, ValidationInfo, field_validator
 
 from mmerg.settings.backbone import SEEDS, BatchSettings, SamplingSettings, Seed
 from mmerg.settings.kinds import (
     PLACE,
     RUNTIME_ONLY,
     ClassSpec,
-    Count,
     Emotions,
     Folders,
     Name,
-    Number,
     Numbers,
-    Path,
-    Positive,
     Seconds,
     SettingsModel,
     ShardText,
@@ -49,7 +45,7 @@ View = Literal["labels", "last_turns", "without_before", "seed"]
 class MemorySourceSettings(SettingsModel):
     """The corpus of exemplars, which is never the evaluated one."""
 
-    root: Annotated[Path | None, PLACE] = None
+    root: Annotated[str | None, PLACE] = None
     split: Text | None = None
     sessions: Numbers | None = None
     reader: ClassSpec
@@ -59,7 +55,7 @@ class DatasetSettings(SettingsModel):
     """A corpus reader and its arguments."""
 
     name: Name
-    root: Annotated[Path | None, PLACE] = None
+    root: Annotated[str | None, PLACE] = None
     split: Text | None = None
     sessions: Numbers | None = None
     label_set: Text | None = None
@@ -75,10 +71,10 @@ class ProtocolSettings(SettingsModel):
     name: Text = ""
     targets: Literal["last", "all", "labelled"] = "last"  # last: the final turn, or the reply after it (respond_as)
     emotions: Emotions = "all"
-    max_per_dialogue: Positive | None = None
-    sample: Positive | None = None
+    max_per_dialogue: PositiveInt | None = None
+    sample: PositiveInt | None = None
     seed: Seed = 0
-    history: Positive | None = None
+    history: PositiveInt | None = None
 
 
 class StageSettings(SettingsModel):
@@ -92,8 +88,8 @@ class StageSettings(SettingsModel):
     form: Form | None = "finding"  # of its check; null: it has no check
     code: Texts = ()  # the functions of form=code
     reads: Literal["completion", "labels"] = "completion"  # labels: read the emotion from probabilities in `orders`
-    orders: Positive = 2
-    cite_last: Positive | None = None  # how many of the last turns it may cite; null: all
+    orders: PositiveInt = 2
+    cite_last: PositiveInt | None = None  # how many of the last turns it may cite; null: all
     logprobs: bool = False  # ask for the log-probabilities of the completion's tokens
     sampling: SamplingSettings = SamplingSettings()
 
@@ -124,18 +120,18 @@ class SystemSettings(SettingsModel):
     name: Name
     prompts: Folders  # folders of templates; earlier ones take precedence
     loop: ClassSpec | Word = "audit"  # one of LOOPS, a dotted name, or a `_target_`
-    max_iterations: Count = 2
-    n: Positive = 1  # independent passes of loop=candidates
+    max_iterations: NonNegativeInt = 2
+    n: PositiveInt = 1  # independent passes of loop=candidates
     equal_tokens: EqualTokensSettings | None = None
-    max_repairs: Count = 2
+    max_repairs: NonNegativeInt = 2
     without: Texts = ()
     organization: Literal["cascaded", "independent"] = "cascaded"
     final_selection: FinalSelection = "lexicographic"
     retain: Retain = "all"
-    rerun_temperature: Annotated[Number | None, Field(ge=0)] = None
+    rerun_temperature: Annotated[FiniteFloat | None, Field(ge=0)] = None
     label_order: LabelOrder = "shuffled"
     rerun: Rerun = "shown"
-    max_views: Positive = 3
+    max_views: PositiveInt = 3
     rerun_views: Annotated[tuple[View, ...], Field(strict=False, min_length=1)] = get_args(View)[:3]
     stages: Annotated[dict[Word, StageSettings], Field(min_length=1)]
     auditor: AuditorSettings | None = None
@@ -162,9 +158,9 @@ class FramesSettings(SettingsModel):
     """The agents that see keyframes, and how these are sampled and shown; see `conf/frames/paper.yaml`."""
 
     seen_by: Literal["paper", "all", "none"] = "paper"
-    last_turns: Positive = 2
-    max_frames: Positive = 8
-    per_clip: Positive = 4
+    last_turns: PositiveInt = 2
+    max_frames: PositiveInt = 8
+    per_clip: PositiveInt = 4
     method: Literal["representative", "uniform", "apex"] = "representative"
     long_side: Side = 448
     jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
@@ -181,12 +177,12 @@ class RunSettings(BatchSettings):
     frames: FramesSettings
     memory: MemorySettings
     sources: dict[Word, ClassSpec | None] = Field(default_factory=dict)
-    sem: Annotated[Path | None, PLACE] = None
-    auditor: Annotated[Path | None, PLACE] = None
+    sem: Annotated[str | None, PLACE] = None
+    auditor: Annotated[str | None, PLACE] = None
     name: Annotated[Name | None, RUNTIME_ONLY] = None
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME_ONLY] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME_ONLY] = None
-    repeats: Annotated[Positive, RUNTIME_ONLY] = 1
+    repeats: Annotated[PositiveInt, RUNTIME_ONLY] = 1
     shard: Annotated[ShardText | None, RUNTIME_ONLY] = None
 
     @field_validator("repeats")

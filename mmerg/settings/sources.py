@@ -2,26 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt, PositiveInt
 
-from mmerg.settings.kinds import (
-    PLACE,
-    RUNTIME_ONLY,
-    ClassSpec,
-    Count,
-    Hosts,
-    Name,
-    Path,
-    Positive,
-    SettingsModel,
-    Similarity,
-    Word,
-)
+from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, ClassSpec, Hosts, Name, SettingsModel, Similarity, Word
 
 
 class KeySettings(SettingsModel):
     text: Literal["history", "situation_or_history"] = "history"
-    turns: Positive = 3
+    turns: PositiveInt = 3
 
     @property
     def named(self) -> str:
@@ -31,7 +19,7 @@ class KeySettings(SettingsModel):
 class EmbedderSettings(ClassSpec):
     """The class that embeds texts. A user's class may have more settings."""
 
-    folder: Annotated[Path | None, PLACE] = None
+    folder: Annotated[str | None, PLACE] = None
     max_length: Annotated[int, Field(ge=8)] = 256
     hosts: Annotated[Hosts, RUNTIME_ONLY] = ()
 
@@ -45,7 +33,7 @@ class MemorySettings(SettingsModel):
     key: KeySettings = KeySettings()
     emotion: Literal["any", "require_or_any"] = "any"
     min_similarity: Similarity | None = None
-    min_words: Positive = 1
+    min_words: PositiveInt = 1
     exclude_same_script: bool = True
     exclude_same_scene: bool = True
     exclude_same_reply: bool = True
@@ -56,7 +44,7 @@ class MemorySettings(SettingsModel):
 class SemSettings(SettingsModel):
     """A small empathetic model as a source: see `conf/system/hef.yaml`, which explains each key."""
 
-    file: Path | None = None
-    k2: Count = 20
+    file: str | None = None
+    k2: NonNegativeInt = 20
     cause_words: bool = True
     transductive: bool = False

@@ -16,7 +16,7 @@ def refused(*settings: str) -> ConfigError:
 @pytest.mark.parametrize(
     ("setting", "what", "hint"),
     [
-        ("limit=0", "limit is 0", "greater than or equal to 1"),
+        ("limit=0", "limit is 0", "greater than 0"),
         ("limit=true", "limit is true", "a valid integer"),
         ("cache=of", "cache is 'of'", "one of off, read, on; did you mean off?"),
         ("cache=true", "cache is true", 'one of off, read, on; in YAML write "on" or "off" in quotes'),
@@ -29,7 +29,7 @@ def refused(*settings: str) -> ConfigError:
             "backbone.load.num_ctx is null",
             "a value, not null; without the setting, the default is used",
         ),
-        ("+backbone.load.num_batch=0", "backbone.load.num_batch is 0", "greater than or equal to 1"),
+        ("+backbone.load.num_batch=0", "backbone.load.num_batch is 0", "greater than 0"),
         ("+backbone.load.num_gpu=-2", "backbone.load.num_gpu is -2", "greater than or equal to -1"),
         ("+backbone.load.main_gpu=-1", "backbone.load.main_gpu is -1", "greater than or equal to 0"),
         ("+backbone.load.num_thread=-1", "backbone.load.num_thread is -1", "greater than or equal to 0"),
