@@ -7,9 +7,9 @@ which import none of the others.
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, ValidationInfo, field_validator
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, field_validator
 
-from mmerg.settings.backbone import SEEDS, BatchSettings, SamplingSettings, Seed
+from mmerg.settings.backbone import BatchSettings, SamplingSettings, Seed
 from mmerg.settings.kinds import (
     PLACE,
     RUNTIME_ONLY,
@@ -184,10 +184,3 @@ class RunSettings(BatchSettings):
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME_ONLY] = None
     repeats: Annotated[PositiveInt, RUNTIME_ONLY] = 1
     shard: Annotated[ShardText | None, RUNTIME_ONLY] = None
-
-    @field_validator("repeats")
-    @classmethod
-    def _seeds_in_bounds(cls, repeats: int, info: ValidationInfo) -> int:
-        if (most := SEEDS - info.data.get("seed", 0)) < repeats:
-            raise ValueError(f"at most {most}, as each repeat has the next seed, and seeds are under {SEEDS}")
-        return repeats

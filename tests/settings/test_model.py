@@ -50,13 +50,6 @@ def test_an_invalid_value_is_refused_with_the_valid_ones(setting: str, what: str
     assert error.hint.endswith(hint)
 
 
-def test_every_repeat_has_a_seed_in_bounds() -> None:
-    dump_settings(*BASE, f"seed={2**31 - 2}", "repeats=2")
-    error = refused(f"seed={2**31 - 1}", "repeats=2")
-    hint = "at most 1, as each repeat has the next seed, and seeds are under 2147483648"
-    assert (error.what, error.hint) == ("repeats is 2", hint)
-
-
 def test_all_problems_are_reported_at_once() -> None:
     wrong = ("limt=3", "frames=pape", "system.max_iterations=abc", "cache=of", "seed=-1")
     with pytest.raises(ConfigError) as caught:
