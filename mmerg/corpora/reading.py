@@ -7,25 +7,22 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import build_corpus_error
-from mmerg.errors import ConfigError, CorpusError, MmergError, format_exception, locate_error, preview
+from mmerg.errors import CorpusError, MmergError, format_exception, locate_error, preview
 
 EXAMPLE_HINT = "mmerg new corpus NAME writes an example; see docs/extend.md"
 
 
-def read_corpus(reader: object) -> Corpus:
+def read_corpus(reader: Any) -> Corpus:
     """Loads and validates a corpus. Raises CorpusError if it cannot be used or if a user's reader raises anything, with
-    its file and line. Raises ConfigError if the object is not a reader."""
-    if not callable(load := getattr(reader, "load", None)):
-        what = f"{_class_name(reader)} is not a reader: it has no load()"
-        raise ConfigError(what, where="dataset.reader", hint=EXAMPLE_HINT)
+    its file and line."""
     try:
-        corpus = load()
+        corpus = reader.load()
     except (Exception, SystemExit) as error:  # a user's code may raise anything
         if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
             raise

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import takewhile
 from typing import cast
 
-from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError, TemplateNotFound
+from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError
 from jinja2.meta import find_referenced_templates, find_undeclared_variables
 
 from mmerg.backends.protocol import Message
@@ -92,12 +92,10 @@ class Prompts:
         for name in needed:
             try:
                 self._env.get_template(name)
-            except TemplateNotFound as error:
-                what = f"the system {system.name} has no {error}"
+            except TemplateError as error:
+                what = f"the prompt {name} cannot be read: {format_exception(error)}"
                 hint = "every stage that a model answers needs a template <stage>.j2"
                 raise ConfigError(what, where=self._folders, hint=hint) from error
-            except TemplateError as error:
-                raise ConfigError(f"the prompt {name} is not a Jinja template: {error}", where=name) from error
         self._rendered = sorted(self._with_includes(needed) & set(self._sources))
         self._shared_names = self._variables(["shared.j2"])
         for stage in prompted:

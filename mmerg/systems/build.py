@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel
 
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.kinds import ClassSpec
@@ -96,8 +96,6 @@ def _find_label_field(settings: StageSettings, where: str) -> str:
 
 
 def _build_auditor(settings: AuditorSettings, stages: Mapping[str, StageSettings], where: str) -> Stage:
-    if settings.name in stages:
-        raise ConfigError(f"the auditor has the name of a stage, {settings.name}", where=where)
     as_stage = StageSettings(
         sees=settings.sees,
         gives="audit",
@@ -122,14 +120,9 @@ def _import_callable(spec: str | ClassSpec, where: str) -> Callable[..., Any]:
 
 def _import_output(dotted: str, where: str) -> type[BaseModel]:
     output = import_name(dotted, f"{where}, output", "name a pydantic class, or text")
-    if (
-        isinstance(output, type)
-        and issubclass(output, BaseModel)
-        and not issubclass(output, RootModel)
-        and output.model_fields
-    ):
+    if isinstance(output, type) and issubclass(output, BaseModel):
         return output
-    raise ConfigError(f"output {dotted!r} is not a pydantic class with fields", where=where)
+    raise ConfigError(f"output {dotted!r} is not a pydantic class", where=where)
 
 
 def _ablate(settings: SystemSettings, where: str) -> SystemSettings:

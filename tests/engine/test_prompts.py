@@ -176,7 +176,7 @@ def test_a_missing_or_invalid_template_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "sgrg.j2").unlink()
     with pytest.raises(ConfigError, match=r"sgrg\.j2"):
         Prompts(system)
-    with pytest.raises(ConfigError, match=r"mpa\.j2 is not a Jinja template"):
+    with pytest.raises(ConfigError, match=r"mpa\.j2 cannot be read: TemplateSyntaxError"):
         Prompts(templates(tmp_path, mpa="{% if %}"))
 
 

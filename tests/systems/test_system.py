@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from pydantic import RootModel
 
 from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
@@ -52,10 +51,6 @@ def test_independent_stages_see_no_output_and_the_auditor_sees_all() -> None:
     assert system.result == merg().result
 
 
-class Cues(RootModel[list[str]]):
-    """An output must be an object."""
-
-
 @pytest.mark.parametrize(
     ("config", "message"),
     [
@@ -63,8 +58,7 @@ class Cues(RootModel[list[str]]):
         (merg_config(stages__sgrg__sees=["D", "N"]), "for another input, set sources.N={_target_: …}"),
         (merg_config(stages__psp__gives="E"), "stage psp gives E, which the sample, a source or another stage gives"),
         (merg_config(stages__mpa__output="mmerg.nowhere.X"), "cannot be imported"),
-        (merg_config(stages__mpa__output="mmerg.errors.MmergError"), "is not a pydantic class with fields"),
-        (merg_config(stages__mpa__output=f"{__name__}.Cues"), "is not a pydantic class with fields"),
+        (merg_config(stages__mpa__output="mmerg.errors.MmergError"), "is not a pydantic class"),
         (merg_config(stages__mpa__sampling={"temprature": 1}), "did you mean stages.mpa.sampling.temperature?"),
         (merg_config(stages__mpa={"sees": ["D"]}), "stages.mpa.gives has no value"),
         (merg_config(stages={}), "stages is {}\n"),
@@ -74,7 +68,6 @@ class Cues(RootModel[list[str]]):
         (merg_config(result={"cause": "E"}), "result.cause is unknown"),
         (merg_config(result={"response": "P"}), "result.response is 'P', which is not a text"),
         (merg_config(vocabulary={"goal": ["comfort"]}), "chooses from stance, tactic, tone, which is not a vocabulary"),
-        (merg_config(auditor__name="mpa"), "the auditor has the name of a stage, mpa"),
         (merg_config(without=["mpaa"]), "did you mean mpa"),
         (merg_config(without=["sgrg"]), "without sgrg no stage writes the response"),
         (merg_config(stages__psp__sees=["E"], without=["mpa"]), "stage psp would have no input"),
