@@ -31,7 +31,6 @@ from mmerg.systems.wire import as_written
 TEMPLATES = {"odds": "odds.j2", "comparison": "compare.j2"}  # of the auditor, by form of check
 BASE = ("system.j2", "shared.j2", "repair.j2")  # needed by every system; mmerg provides defaults
 LABEL = "label"  # the template that asks for the emotion alone
-ANY = "*"  # stands for any name if a template computes a name
 Inputs = dict[str, object]
 
 
@@ -184,13 +183,13 @@ class Prompts:
         if "outputs" in self._shared_names:
             used |= {maker.gives for maker in self.system.stages}
         unused = [symbol for symbol in stage.sees if symbol not in used]
-        if unused and ANY not in used:
+        if unused:
             what = f"stage {stage.name} sees {', '.join(unused)}, and its prompt does not use it"
             hint = f"use it in {stage.name}.j2 or shared.j2, or remove it from system.stages.{stage.name}.sees"
             raise ConfigError(what, where=self._folders, hint=hint)
 
     def _variables(self, names: Iterable[str]) -> set[str]:
-        """Returns the variables of templates and their includes, with ANY if a name is computed."""
+        """Returns the variables of templates and their includes."""
         sources = self._sources | self._checks
         return {variable for name in self._with_includes(names) for variable in _analyse(sources[name])[1]}
 
@@ -218,13 +217,11 @@ class Prompts:
 
 @cache
 def _analyse(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
-    """Returns the templates that this one includes or extends, and its variables. A computed name is None among the
-    templates, and adds ANY to the variables."""
+    """Returns the templates that this one includes or extends, None for a computed name; and its variables."""
     environment = Environment()
     environment.filters["as_written"] = as_written
     tree = environment.parse(source)
-    referenced = frozenset(find_referenced_templates(tree))
-    return referenced, frozenset(find_undeclared_variables(tree) | ({ANY} if None in referenced else set()))
+    return frozenset(find_referenced_templates(tree)), frozenset(find_undeclared_variables(tree))
 
 
 def _gives_label_alone(stage: Stage) -> bool:

@@ -147,7 +147,7 @@ def test_an_input_that_no_template_uses_is_an_error(tmp_path: Path) -> None:
     Prompts(
         templates(tmp_path, shared="{{ D }}{{ outputs }}", mpa="{{ V }}", caef="{{ V }}", sgrg="{{ M }}", gra="{{ V }}")
     )
-    Prompts(templates(tmp_path, shared="{% include [responder] %}"))
+    Prompts(templates(tmp_path, shared="{% include [responder] %}", repair=USED))
 
 
 def test_agents_that_see_an_inserted_agent_are_shown_its_output() -> None:
