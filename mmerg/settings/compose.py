@@ -20,7 +20,7 @@ from mmerg.settings.explain import find_problems
 from mmerg.settings.groups import conf_folder, with_backend
 from mmerg.settings.kinds import PASSWORD
 from mmerg.settings.parse import try_parse
-from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION, Problem, combine_problems
+from mmerg.settings.problems import COMMAND_LINE, Problem, combine_problems
 
 FAILURES = (HydraException, OmegaConfBaseException, YAMLError)  # what Hydra raises if a config does not compose
 ollama_models.register()
@@ -52,12 +52,8 @@ def explain_error(
     problems = [problem for problems_here in found.values() for problem in problems_here]
     if problems:
         return combine_problems(problems if sweep else [*problems, *_others(found, config_name, own)])
-    if isinstance(error, YAMLError):
-        what, where = f"a config is not valid YAML: {error}", CONFIGURATION
-    else:
-        what, where = f"{error} {error.__cause__ or ''}", COMMAND_LINE
-    what = PASSWORD.sub("://***@", " ".join(what.split()))
-    return ConfigError(what, where=where, hint="--help lists groups and settings")
+    what = PASSWORD.sub("://***@", " ".join(f"{error} {error.__cause__ or ''}".split()))
+    return ConfigError(what, where=COMMAND_LINE, hint="--help lists groups and settings")
 
 
 def _others(found: Mapping[str, Sequence[Problem]], config_name: str, own: Path | None) -> Iterator[Problem]:
