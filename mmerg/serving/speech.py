@@ -5,7 +5,7 @@ import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import BytesIO
 from itertools import chain
 from multiprocessing import get_context
@@ -29,15 +29,18 @@ class Transcriber:
 
     def __init__(self, model: str) -> None:
         self._process = ProcessPoolExecutor(1, get_context("spawn"))
-        try:
-            self._pid = self._process.submit(_load_model, model).result()
-        except (ImportError, OSError, ValueError, RuntimeError) as error:
-            self._process.shutdown()
-            hint = "name a whisper model such as small, or a folder with one for CTranslate2"
-            if isinstance(error, ImportError):
-                hint = 'pip install "mmerg[speech]"'
-            what = f"the speech model cannot be loaded: {error}"
-            raise ConfigError(what, where=f"speech.model={model}", hint=hint) from error
+        self._pid = self._process.submit(os.getpid).result()
+        with ExitStack() as stack:
+            stack.callback(self.close)  # also after Ctrl-C, as loading may include a download
+            try:
+                self._process.submit(_load_model, model).result()
+            except (ImportError, OSError, ValueError, RuntimeError) as error:
+                hint = "name a whisper model such as small, or a folder with one for CTranslate2"
+                if isinstance(error, ImportError):
+                    hint = 'pip install "mmerg[speech]"'
+                what = f"the speech model cannot be loaded: {error}"
+                raise ConfigError(what, where=f"speech.model={model}", hint=hint) from error
+            stack.pop_all()
 
     async def transcribe(self, sound: bytes) -> str:
         """Returns the text of a recording; "" if nothing is said. sound: a file in any format that FFmpeg reads. Raises
@@ -54,15 +57,13 @@ class Transcriber:
             os.kill(self._pid, signal.SIGKILL)
 
 
-def _load_model(model: str) -> int:
-    """Loads the model, and returns the id of its process."""
+def _load_model(model: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too
     from faster_whisper import WhisperModel
     from tqdm import tqdm
 
     tqdm.set_lock(RLock())  # the default is a semaphore, which a killed process leaves behind
     _models.append(WhisperModel(model, device="cpu", compute_type="auto"))
-    return os.getpid()
 
 
 def _transcribe(sound: bytes) -> str:
