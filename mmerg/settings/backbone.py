@@ -11,13 +11,13 @@ from mmerg.settings.kinds import (
     Hosts,
     ModelName,
     Name,
+    OneOrMore,
     Seconds,
     SettingsModel,
     Side,
     SparseSettings,
     Text,
     Texts,
-    Words,
 )
 
 SEEDS = 2**31  # seeds are below this
@@ -48,12 +48,7 @@ class SamplingSettings(OptionSettings):
     repeat_last_n: int | None = None
     presence_penalty: FiniteFloat | None = None
     frequency_penalty: FiniteFloat | None = None
-    stop: Words | None = None
-
-    @field_validator("stop", mode="before")
-    @classmethod
-    def _list_stop(cls, stop: Any) -> Any:
-        return [stop] if isinstance(stop, str) else stop
+    stop: OneOrMore | None = None
 
 
 class LoadSettings(OptionSettings):

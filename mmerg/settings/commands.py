@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from mmerg.settings.backbone import BatchSettings, DoctorSettings, Seed
-from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Folders, Name, SettingsModel, Texts, Word
+from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Name, OneOrMore, SettingsModel, Texts, Word
 from mmerg.settings.model import DatasetSettings, ProtocolSettings, RunSettings, StageSettings
 
 
@@ -47,7 +47,7 @@ class RubricSettings(SettingsModel):
     """The rubric by which replies are judged: see `conf/judge/likert.yaml`, which explains each key."""
 
     name: Name
-    prompts: Folders
+    prompts: OneOrMore
     replies: Annotated[int, Field(ge=1, le=2)]
     repeats: PositiveInt = 1
     temperature: Annotated[FiniteFloat, Field(ge=0, le=2)] = 0.0

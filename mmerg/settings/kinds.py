@@ -67,7 +67,7 @@ ShardText = Annotated[  # mmerg.runs.shards
 ]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Words = Annotated[tuple[Word, ...], Field(strict=False, min_length=1)]
-Folders = Annotated[  # one or several; the first that has a file takes precedence
+OneOrMore = Annotated[  # a text, or a list of texts
     tuple[Word, ...],
     Field(strict=False, min_length=1),
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),

@@ -15,9 +15,9 @@ from mmerg.settings.kinds import (
     RUNTIME_ONLY,
     ClassSpec,
     Emotions,
-    Folders,
     Name,
     Numbers,
+    OneOrMore,
     Seconds,
     SettingsModel,
     ShardText,
@@ -118,7 +118,7 @@ class SystemSettings(SettingsModel):
     """A system: see `conf/system/merg.yaml`, which explains its keys."""
 
     name: Name
-    prompts: Folders  # folders of templates; earlier ones take precedence
+    prompts: OneOrMore  # folders of templates; earlier ones take precedence
     loop: ClassSpec | Word = "audit"  # one of LOOPS, a dotted name, or a `_target_`
     max_iterations: NonNegativeInt = 2
     n: PositiveInt = 1  # independent passes of loop=candidates
