@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import Literal, Self
 
 import numpy as np
-from PIL import Image, ImageOps
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.engine.keyframes import ClipPrefetcher
@@ -25,13 +25,7 @@ from mmerg.frames.store import Frame, FrameStore
 from mmerg.frames.video import Video
 from mmerg.settings.model import FramesSettings
 
-with suppress(ImportError):  # the extra `heic` reads HEIC pictures of phones
-    from pillow_heif import register_heif_opener
-
-    register_heif_opener()
-
 Kind = Literal["clip", "picture"]
-UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning)
 # The most pixels of a frame; a clip in 4K has 8.3 million.
 PIXELS: dict[Kind, int] = {"picture": 50_000_000, "clip": 9_000_000}
 
@@ -46,7 +40,9 @@ class Upload:
     @classmethod
     def detect(cls, data: bytes) -> Self:
         """Returns a picture if Pillow can open the data, otherwise a clip."""
-        with suppress(*UNREADABLE), Image.open(BytesIO(data)):
+        Image = _import_pillow()  # noqa: N806
+        errors = (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning)
+        with suppress(*errors), Image.open(BytesIO(data)):
             return cls("picture", data)
         return cls("clip", data)
 
@@ -108,6 +104,9 @@ def _picture_frames(data: bytes, settings: FramesSettings, store: FrameStore) ->
 
 def _decode_picture(data: bytes) -> Picture:
     """Returns the picture as viewers show it: rotated by its EXIF data, transparent areas white. Raises ClipError."""
+    from PIL import ImageOps
+
+    Image = _import_pillow()  # noqa: N806
     try:
         with Image.open(BytesIO(data)) as image:  # reads only the header
             _check_pixels("picture", *image.size)
@@ -115,8 +114,19 @@ def _decode_picture(data: bytes) -> Picture:
             if image.has_transparency_data:
                 return put_on_white(np.asarray(upright.convert("RGBA"))[:, :, [2, 1, 0, 3]])
             return np.asarray(upright.convert("RGB"))[:, :, [2, 1, 0]]
-    except UNREADABLE as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ClipError("unreadable", "a picture cannot be decoded", hint="export it as JPEG or PNG") from error
+
+
+def _import_pillow() -> ModuleType:
+    """Returns Pillow's module Image. It reads HEIC pictures of phones if the extra `heic` is installed."""
+    from PIL import Image
+
+    with suppress(ImportError):
+        from pillow_heif import register_heif_opener
+
+        register_heif_opener()
+    return Image
 
 
 def _check_pixels(kind: Kind, width: int, height: int) -> None:
