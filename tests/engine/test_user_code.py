@@ -274,7 +274,7 @@ def test_an_error_in_a_template_is_a_config_error(template: str, message: str, t
     ("node", "message"),
     [
         ({"_target_": "no_such_module.Thing"}, "No module named 'no_such_module'"),
-        ({"_target_": "mmerg.corpora.folder.Folder", "root": ".", "file": 5}, "file is 5: "),
+        ({"_target_": "mmerg.corpora.folder.Folder", "root": ".", "file": 5}, "file: Input should be a valid string"),
         ({"_target_": f"{__name__}.raises"}, "raises cannot be made: KeyError: 'no such fact'"),
         ({"_target_": "sys.exit"}, "sys.exit cannot be made: SystemExit"),
     ],
