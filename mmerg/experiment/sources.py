@@ -1,6 +1,5 @@
 """The sources of a run, which are the inputs that no stage makes, such as exemplars."""
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,10 +11,9 @@ from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.build import make
 from mmerg.memory.guards import refuse_evaluated
-from mmerg.memory.vectors import Embedder
 from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import MemorySourceSettings
-from mmerg.sources.exemplars import FromMemory, Opened
+from mmerg.sources.exemplars import FromMemory
 from mmerg.systems.system import System
 
 
@@ -36,16 +34,12 @@ def build_sources(
         without = " ".join("memory=none" if symbol == "M" else f"sources.{symbol}.top_k=0" for symbol in asking)
         return _remembered(memory, evaluated, without)
 
-    opened: Opened = {}
-    embedders: dict[str, Embedder | None] = {}
     nodes = {symbol: node for symbol, node in settings.items() if node and system.sees(symbol)}
     made = {symbol: _source(symbol, node) for symbol, node in nodes.items()}
     sources: dict[str, Source] = {}
     for symbol, source in made.items():
         if isinstance(source, FromMemory):
-            embedder = json.dumps(nodes[symbol].plain().get("embedder"), sort_keys=True)
-            source.embedder = embedders.setdefault(embedder, source.embedder)
-            if prepared := source.prepare(symbol, system, evaluated, remembered, cache_dir, opened):
+            if prepared := source.prepare(symbol, system, evaluated, remembered, cache_dir):
                 sources[symbol] = prepared
         elif callable(getattr(source, "supply", None)):
             sources[symbol] = cast(Source, source)

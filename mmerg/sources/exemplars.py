@@ -19,31 +19,22 @@ from mmerg.memory.store import open_memory
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
 from mmerg.settings.problems import read_settings
-from mmerg.settings.sources import KeySettings, MemorySettings
+from mmerg.settings.sources import MemorySettings
 from mmerg.systems.system import System
 
 FOREIGN = 0.5  # share of unknown tokens above which a text is in another language than the embedder; 0.1 for English
-# The memories of a run with their numbers of skipped turns, by key and embedder, so that sources can share vectors.
-Opened = dict[tuple[KeySettings, int], tuple[Memory, Mapping[str, int]]]
 
 
 class Exemplars:
     """A memory as a source. Call `open` before `supply`. source: the corpus of the memory. evaluated: that of the
-    samples. cache: the folder of mmerg's caches. opened: the open memories, which all sources of a run share."""
+    samples. cache: the folder of mmerg's caches."""
 
     memory: Memory
 
     def __init__(
-        self,
-        settings: MemorySettings,
-        embedder: Embedder,
-        source: Corpus,
-        evaluated: Corpus,
-        cache: Path,
-        opened: Opened | None = None,
+        self, settings: MemorySettings, embedder: Embedder, source: Corpus, evaluated: Corpus, cache: Path
     ) -> None:
-        self.settings, self.embedder, self.source = settings, embedder, source
-        self._cache, self._opened = cache, {} if opened is None else opened
+        self.settings, self.embedder, self.source, self._cache = settings, embedder, source, cache
         self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
         self._origins = {dialogue.id: build_origin(dialogue) for dialogue in evaluated.dialogues}
 
@@ -54,11 +45,8 @@ class Exemplars:
 
     def open(self, progress: Callable[[int, int], None]) -> None:
         """Opens the memory, and builds it first if it does not exist. progress: see `embed_all`."""
-        key = self.settings.key, id(self.embedder)
-        if key not in self._opened:
-            folder = self._cache / "memory"
-            self._opened[key] = open_memory(folder, self.source, self.settings.key, self.embedder, progress)
-        self.memory, self._skipped = self._opened[key]
+        folder = self._cache / "memory"
+        self.memory, self._skipped = open_memory(folder, self.source, self.settings.key, self.embedder, progress)
 
     def describe_missing(self, samples: Sequence[Sample]) -> str:
         """Returns a note on missing situations; "" if none is missing, or if the key is the history."""
@@ -141,13 +129,7 @@ class FromMemory:
         self.settings, self.embedder = read_settings(MemorySettings, settings, f"memory={name}"), embedder
 
     def prepare(
-        self,
-        symbol: str,
-        system: System,
-        evaluated: Corpus,
-        remembered: Callable[[], Corpus],
-        cache: Path,
-        opened: Opened,
+        self, symbol: str, system: System, evaluated: Corpus, remembered: Callable[[], Corpus], cache: Path
     ) -> Exemplars | None:
         """Returns the source for the input `symbol`; None if the settings ask for no exemplars. remembered: reads the
         corpus of exemplars. Raises ConfigError if the settings do not fit each other, the system or the evaluated
@@ -167,4 +149,4 @@ class FromMemory:
             names = ", ".join(agent.name for agent in agents)
             what = f"{key}.emotion=require_or_any needs the forecast emotion, and {names} sees none"
             raise ConfigError(what, where=f"system={system.name}", hint=f"set {key}.emotion=any")
-        return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache, opened)
+        return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache)

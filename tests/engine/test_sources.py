@@ -70,7 +70,7 @@ MEMORY = corpus(dialogue("m1", "A: one", "B [joy]: glad words"))
 
 def prepare(system: System, **settings: Any) -> object:
     source = FromMemory(embedder=Letters(), **settings)
-    return source.prepare("M", system, MEMORY, lambda: MEMORY, Path("nowhere"), {})
+    return source.prepare("M", system, MEMORY, lambda: MEMORY, Path("nowhere"))
 
 
 def test_exemplars_by_emotion_need_a_stage_that_sees_the_forecast() -> None:

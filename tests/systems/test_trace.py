@@ -15,10 +15,8 @@ from mmerg.experiment.plan import plan_run
 from mmerg.runs import events
 from mmerg.runs.events import Supplied
 from mmerg.runs.folder import read_results
-from mmerg.sources.exemplars import Exemplars
 from tests.configs import parse_settings
 from tests.corpora.empathetic_builder import Builder, Line
-from tests.memory.parts import ignore_progress
 from tests.run_folders import read_all_events
 from tests.systems.played import Played, smallest_completion
 
@@ -96,18 +94,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = ("dataset=empathetic", f"dataset.root={folder}", "system=trace", "backend=dry")
     [ended] = launch(parse_settings(*settings, f"runs={folder}/runs", "limit=1"))
     return Path(ended.run)
-
-
-@needs_embedder
-@pytest.mark.parametrize(("setting", "shared"), [((), True), (("sources.K2.key.turns=2",), False)])
-def test_sources_with_equal_settings_share_a_memory(run: Path, setting: tuple[str, ...], shared: bool) -> None:
-    base = ("dataset=empathetic", f"dataset.root={run.parents[1]}", "system=trace", "backend=dry", *setting)
-    task = plan_run(parse_settings(*base, f"cache_dir={run.parents[1]}/cache"))
-    prepared = [source for source in task.system.sources.values() if isinstance(source, Exemplars)]
-    for source in prepared:
-        source.open(ignore_progress)
-    one, other = (source.memory for source in prepared)
-    assert (one is other, one.embedder is other.embedder) == (shared, True)
 
 
 @needs_embedder
