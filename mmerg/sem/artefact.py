@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import FiniteFloat, model_validator
+from pydantic import FiniteFloat
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.score import Score
@@ -63,13 +63,6 @@ class Sem(Record):
     idf: tuple[FiniteFloat, ...]  # of each word
     weights: tuple[tuple[FiniteFloat, ...], ...]  # [labels, words]
     bias: tuple[FiniteFloat, ...]  # [labels]
-
-    @model_validator(mode="after")
-    def _check_sizes(self) -> "Sem":
-        sizes = [len(row) for row in self.weights], len(self.bias), len(self.idf)
-        if sizes != ([len(self.words)] * len(self.labels), len(self.labels), len(self.words)):
-            raise ValueError("weights, bias and idf do not have the sizes of labels and words")
-        return self
 
     @cached_property
     def _matrix(self) -> Floats:

@@ -103,7 +103,6 @@ def test_a_corpus_without_splits_is_refused(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labels": ["a", "b"]}, "do not have the sizes of labels and words"),
         ({"bias": [float("nan")] * 6}, "bias.0: Input should be a finite number"),
         ({"version": 7}, "version: Input should be 8"),
         ({"code": "os.system"}, "code: Extra inputs are not permitted"),
