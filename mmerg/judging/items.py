@@ -55,8 +55,8 @@ class JudgingSet:
 
 def select_items(*runs: RunResults, count: int | None = None, seed: int = 0) -> JudgingSet:
     """Selects the samples of a run, or those that all runs have; at most `count` of them, drawn with the seed. Raises
-    ConfigError if a run is given twice, and RunError if the runs cannot be compared (see `check_comparable`), a sample
-    has different histories in them, or there is no reply to judge."""
+    ConfigError if a run is given twice, and RunError if the runs cannot be compared (see `check_comparable`), or there
+    is no reply to judge."""
     where = " and ".join(str(run.path) for run in runs)
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigError("a run cannot be compared with itself", where=where, hint="name two different run folders")
@@ -64,7 +64,7 @@ def select_items(*runs: RunResults, count: int | None = None, seed: int = 0) -> 
         check_comparable(runs[0], other)
     by_id = [{result.id: result for result in run.results} for run in runs]
     common = sorted(set.intersection(*map(set, by_id)), key=lambda id: (by_id[0][id].dialogue, id))
-    items = tuple(_build_item([results[id] for results in by_id], where) for id in common)
+    items = tuple(_build_item([results[id] for results in by_id]) for id in common)
     skipped = {"in one run only": sum(map(len, by_id)) - len(runs) * len(common)}
     if all(item.no_reply for item in items):
         counts = {"failed": len(items)} | skipped
@@ -76,14 +76,9 @@ def select_items(*runs: RunResults, count: int | None = None, seed: int = 0) -> 
     return JudgingSet(runs, items, {reason: number for reason, number in skipped.items() if number})
 
 
-def _build_item(results: Sequence[Result], where: str) -> Item:
-    """Builds the item of a sample with its result in each run. Raises RunError if the histories differ or are empty."""
+def _build_item(results: Sequence[Result]) -> Item:
+    """Builds the item of a sample with its result in each run."""
     first = results[0]
-    histories = {(result.history, result.responder) for result in results if result.ok}
-    if len(histories) > 1 or any(not history for history, _ in histories):
-        what = f"the results have different histories of {first.id}"
-        hint = "use runs with the same protocol.history; if a results.jsonl was edited, restore it"
-        raise RunError(what, where=where, hint=hint)
     # A line break in a reply must not look like another part of the prompt.
     replies = tuple(" ".join((result.response or "").split()) if result.ok else None for result in results)
     return Item(first.id, first.dialogue or first.id, first.history, first.responder, replies)
