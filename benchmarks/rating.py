@@ -20,6 +20,7 @@ from statistics import median, quantiles
 
 import httpx
 import numpy as np
+from pandas import DataFrame, Index
 
 from mmerg.rating.page import FOLDER
 from mmerg.rating.score import estimate_mean
@@ -42,8 +43,8 @@ def measure_coverage(dialogues: int, raters: int, *spread: float) -> float:
         random = np.random.default_rng(seed)
         shapes = ((dialogues, 1), (1, raters), (dialogues, raters))
         parts = [random.normal(0, sd, shape) for sd, shape in zip(spread, shapes, strict=True)]
-        values = 3 + parts[0] + parts[1] + parts[2]
-        score, _ = estimate_mean("mean", values, list(map(str, range(dialogues))), 200, 0, (-99, 99))
+        ratings = DataFrame(3 + parts[0] + parts[1] + parts[2], index=Index(range(dialogues), name="dialogue"))
+        score, _ = estimate_mean("mean", ratings, (-99, 99), draws=200, seed=0)
         covered += score.interval is not None and score.interval[0] <= 3 <= score.interval[1]
     return covered / STUDIES_PER_CASE
 

@@ -9,6 +9,7 @@ wide if there are few raters.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 from math import isnan, sqrt
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ import numpy as np
 
 from mmerg.rating.agreement import gwet_ac2, icc, krippendorff_alpha
 from mmerg.rating.answers import StudyAnswers
-from mmerg.scoring.metric import Floats, Indices
+from mmerg.scoring.metric import Indices
 from mmerg.scoring.score import Score
 from mmerg.scoring.shares import LEVEL, holm
 from mmerg.storage.record import Record
@@ -51,7 +52,7 @@ class StudyScores(Record):
 
 def score_study(answers: StudyAnswers, raters: Sequence[str], draws: int, seed: int) -> StudyScores:
     """Scores a study by these raters only. draws: of each bootstrap."""
-    likert = answers.form.replies == 1
+    likert, mean = answers.form.replies == 1, partial(estimate_mean, draws=draws, seed=seed)
     names = [candidate.name for candidate in answers.key.candidates]
     agreement: dict[str, dict[str, Score]] = {}
     means: dict[str, dict[str, Score]] = {}
@@ -60,24 +61,19 @@ def score_study(answers: StudyAnswers, raters: Sequence[str], draws: int, seed: 
         points = answers.list_points(question)
         span = points[-1] - points[0]
         agreement[question] = _score_agreement(answers.matrix(question, raters), points, likert, draws, seed)
-
-        def mean(name: str, frame: DataFrame, low: float, high: float) -> tuple[Score, float | None]:
-            dialogues = frame.index.get_level_values("dialogue").tolist()
-            return estimate_mean(name, frame.to_numpy(), dialogues, draws, seed, (low, high))
-
         for number, name in enumerate(names if likert else ()):
             frame = answers.matrix(question, raters, number)
-            means.setdefault(name, {})[question] = mean(question, frame, points[0], points[-1])[0]
+            means.setdefault(name, {})[question] = mean(question, frame, (points[0], points[-1]))[0]
         for a, b in combinations(range(len(names)), 2):
             if likert:
                 frame = answers.matrix(question, raters, a) - answers.matrix(question, raters, b)
-                difference, p = mean("difference", frame, -span, span)
+                difference, p = mean("difference", frame, (-span, span))
                 scores = {"difference": difference}
             else:
                 frame = answers.matrix(question, raters, a, b)
                 shares = {name: 100 * frame.eq(value).where(frame.notna()) for name, value in OUTCOMES.items()}
-                scores = {name: mean(name, share.astype(float), 0, 100)[0] for name, share in shares.items()}
-                scores["margin"], p = mean("margin", 100 * frame, -100, 100)
+                scores = {name: mean(name, share.astype(float), (0, 100))[0] for name, share in shares.items()}
+                scores["margin"], p = mean("margin", 100 * frame, (-100, 100))
             pairs.append(CandidatePair(a=names[a], b=names[b], question=question, scores=scores, p=p))
     corrected = iter(holm([pair.p for pair in pairs if pair.p is not None]))
     concluded = []
@@ -134,21 +130,18 @@ def score_coefficient(name: str, value: Callable[[Indices], float], frame: DataF
 
 
 def estimate_mean(
-    name: str, values: Floats, dialogues: Sequence[str], draws: int, seed: int, ends: tuple[float, float]
+    name: str, frame: DataFrame, ends: tuple[float, float], *, draws: int, seed: int
 ) -> tuple[Score, float | None]:
-    """Estimates a mean over items and raters, with its interval and the two-sided p of a mean of 0. values: shape
-    [items, raters], with NaN if missing. dialogues: that of each item. draws: of each bootstrap. ends: the lowest and
-    highest possible mean, which bound the interval. p is None without an interval."""
+    """Estimates a mean over items and raters, with its interval and the two-sided p of a mean of 0. frame: shape
+    [items, raters], with NaN if missing; a level of its index is `dialogue`. ends: the lowest and highest possible
+    mean, which bound the interval. draws: of each bootstrap. p is None without an interval."""
     from scipy.stats import t
 
-    is_rated = ~np.isnan(values)
-    score = Score(name=name, value=None, n=int(is_rated.any(axis=1).sum()), why="no ratings")
-    if not is_rated.any():
+    by_dialogue = frame.groupby(level="dialogue")
+    sums, counts = by_dialogue.sum().to_numpy(), by_dialogue.count().to_numpy()
+    score = Score(name=name, value=None, n=int(frame.notna().any(axis=1).sum()), why="no ratings")
+    if not counts.any():
         return score, None
-    groups = np.unique(np.array(dialogues, str), return_inverse=True)[1]
-    sums, counts = (np.zeros((groups.max() + 1, values.shape[1])) for _ in range(2))
-    np.add.at(sums, groups, np.where(is_rated, values, 0.0))
-    np.add.at(counts, groups, is_rated)
     estimate = float(sums.sum() / counts.sum())
     score = score.model_copy(update={"value": estimate, "why": "no interval: all ratings are from one dialogue"})
     if len(sums) < 2:

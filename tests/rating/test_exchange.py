@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from pandas import DataFrame, Index
 
 from mmerg.errors import MmergError
 from mmerg.rating.exchange import export, import_ratings
@@ -147,7 +148,8 @@ def test_a_planned_study_detects_its_difference_with_the_planned_power() -> None
         random = np.random.default_rng(seed)
         shapes = ((items, 1), (1, raters), (items, raters))
         parts = [random.normal(0, sd, shape) for sd, shape in zip(spread, shapes, strict=True)]
-        _, p = estimate_mean("x", 0.3 + sum(parts), list(map(str, range(items))), 200, 0, (-9, 9))  # type: ignore[arg-type]
+        ratings = DataFrame(0.3 + parts[0] + parts[1] + parts[2], index=Index(range(items), name="dialogue"))
+        _, p = estimate_mean("x", ratings, (-9, 9), draws=200, seed=0)
         detected += p is not None and p < 0.05
     assert 64 <= detected <= 96  # 80 of 100, within four standard errors
     assert find_item_count(2, 0.3, (0.8, 2.0, 1.0), 0.8) is None

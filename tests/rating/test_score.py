@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pandas import DataFrame, Index
 
 import mmerg
 from mmerg.errors import ConfigError
@@ -143,7 +144,8 @@ def test_intervals_cover_the_truth() -> None:
     for seed in range(60):
         random = np.random.default_rng(seed)
         parts = [random.normal(0, sd, shape) for sd, shape in ((0.8, (40, 1)), (0.3, (1, 5)), (0.8, (40, 5)))]
-        found, _ = estimate_mean("x", 3 + sum(parts), list(map(str, range(40))), 200, 0, (-9, 9))  # type: ignore[arg-type]
+        ratings = DataFrame(3 + parts[0] + parts[1] + parts[2], index=Index(range(40), name="dialogue"))
+        found, _ = estimate_mean("x", ratings, (-9, 9), draws=200, seed=0)
         assert found.interval
         covered += found.interval[0] <= 3 <= found.interval[1]
     assert 53 <= covered <= 60  # 95 % of 60, within four standard errors
