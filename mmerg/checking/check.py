@@ -9,8 +9,7 @@ from mmerg.checking.report import Section, check_clips, check_counts, check_targ
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, plural
 from mmerg.corpora.protocols import select
-from mmerg.corpora.reading import read_corpus
-from mmerg.experiment.build import build_keyframe_sampler, make
+from mmerg.experiment.build import build_keyframe_sampler, load_corpus
 from mmerg.experiment.plan import plan_prompts
 from mmerg.experiment.sources import build_sources
 from mmerg.settings.model import RunSettings
@@ -21,8 +20,7 @@ def check_data(settings: RunSettings) -> int:
     """Prints the contents of the corpus and the problems. Returns 0 if there are none, else 1. Raises MmergError if the
     corpus or its memory cannot be read, or if a run would refuse the memory."""
     system, cache_dir, out = plan_prompts(settings).system, Path(settings.cache_dir), console()
-    reader = make(settings.dataset.reader)
-    corpus = read_corpus(reader)
+    corpus = load_corpus(settings.dataset)
     selection = select(corpus, settings.protocol)
     sections = [check_counts(corpus)]
     sources = build_sources(settings.sources, settings.dataset.memory, system, corpus, cache_dir)
@@ -44,7 +42,8 @@ def check_data(settings: RunSettings) -> int:
     for problem in problems:
         out.print(escape(f"✗ {problem}"), soft_wrap=True)
     if corpus.absent and not any(turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns):
-        only = "; to check only the words: dataset.reader.clips=false" if hasattr(reader, "clips") else ""
+        can_omit = "clips" in settings.dataset.reader.plain()
+        only = "; to check only the words: dataset.reader.clips=false" if can_omit else ""
         hint = f"no clip was found: docs/datasets.md shows where to put them under dataset.root{only}"
         out.print(escape(f"next: {hint}"), soft_wrap=True)
     out.print(plural(len(problems), "problem") if problems else "sound: the corpus, and every clip that a sample shows")

@@ -20,7 +20,7 @@ def make(node: ClassSpec, **more: Any) -> Any:
 
 
 def load_corpus(dataset: DatasetSettings) -> Corpus:
-    return read_corpus(make(dataset.reader))
+    return read_corpus(instantiate(dataset.reader, "dataset.reader"))
 
 
 def build_keyframe_sampler(
