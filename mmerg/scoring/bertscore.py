@@ -17,7 +17,7 @@ from typing import Any
 
 from mmerg.errors import ConfigError
 from mmerg.runs.result import Result
-from mmerg.scoring.extras import choose_device, hash_model, loading_errors
+from mmerg.scoring.extras import hash_model, loading_errors
 from mmerg.scoring.metric import Metric, Value, mean
 from mmerg.scoring.reference import has_reply_and_gold
 
@@ -36,7 +36,8 @@ def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list
         if layers is None and model not in model2layers:
             what = "bert-score knows no layer for this model"
             raise ConfigError(what, where=f"--bert {model}", hint="set --bert-layers, 17 for roberta-large")
-        scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=choose_device(), batch_size=1)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=device, batch_size=1)
     lm: Any = scorer._model  # the package has no public attribute
     tokenizer: Any = scorer._tokenizer
     if tokenizer.model_max_length > UNBOUNDED:  # the value for "unlimited", on which the package fails
@@ -55,7 +56,7 @@ def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list
     packages = f"bert-score-{version('bert-score')}|transformers-{version('transformers')}|torch-{torch.__version__}"
     signature = (
         f"model:{Path(model).name}|weights:{hash_model(lm, tokenizer)}|L:{scorer.num_layers}|idf:no|rescale:no|batch:1"
-        f"|blank:0|failed:skipped|scale:100||{packages}|device:{choose_device()}"
+        f"|blank:0|failed:skipped|scale:100||{packages}|device:{device}"
     )
     needs = "a reply and a gold response"
     return [

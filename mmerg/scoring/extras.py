@@ -16,13 +16,6 @@ from mmerg.errors import ConfigError
 PACKAGES = ("torch", "transformers", "bert_score")  # of the extra `metrics`
 
 
-def choose_device() -> str:
-    """Returns "cuda" if torch finds a GPU, else "cpu"."""
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
 @contextmanager
 def loading_errors(reference: str, option: str) -> Iterator[None]:
     """Turns errors of transformers and bert-score in loading a model into ConfigError, and raises it if a package is

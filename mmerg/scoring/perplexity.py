@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mmerg.runs.manifest import Manifest
-from mmerg.scoring.extras import choose_device, hash_model, loading_errors
+from mmerg.scoring.extras import hash_model, loading_errors
 from mmerg.scoring.metric import Metric, rate
 
 
@@ -54,7 +54,8 @@ def ref_perplexity(model: str) -> Metric:
 
         tokenizer = AutoTokenizer.from_pretrained(model)
         lm: Any = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
-    lm.to(choose_device()).eval()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    lm.to(device).eval()
     start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
     longest = int(getattr(lm.config, "max_position_embeddings", None) or 1024)
 
@@ -72,7 +73,7 @@ def ref_perplexity(model: str) -> Metric:
         return -float(logprobs.double().sum()), scored
 
     options = f"start:{'bos' if start else 'none'}|float32|context:none|weight:token|failed:skipped"
-    packages = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{choose_device()}"
+    packages = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{device}"
     return rate(
         "ref_ppl",
         f"lm:{Path(model).name}|weights:{hash_model(lm, tokenizer)}|{options}||{packages}",
