@@ -14,7 +14,7 @@ from mmerg.console.tables import FORMATS, write_tables
 from mmerg.console.terminal import STARTS_OVER, Parser, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.paper.published import NAMES, published
-from mmerg.papertables.table import RunTable, add_runs, format_table, list_csv_rows
+from mmerg.papertables.table import add_runs, format_table, list_csv_rows
 from mmerg.papertables.table_run import read_table_run, select_judge
 from mmerg.runs.manifest import check_runs
 
@@ -22,7 +22,7 @@ from mmerg.runs.manifest import check_runs
 def tables(given: argparse.Namespace) -> int:
     """Prints or writes the tables. Raises ConfigError and RunError."""
     names = [name for name in NAMES if name in given.words] or ["main"]
-    papers = [published(name) for name in names]
+    papers = [paper for name in names for paper in published(name)]
     paths = [Path(word) for word in given.words if word not in NAMES]
     for path in paths:
         if not path.exists():
@@ -31,15 +31,12 @@ def tables(given: argparse.Namespace) -> int:
     runs = [read_table_run(ref.path) for ref in check_runs(paths)]
     if given.judge:
         runs = select_judge(runs, given.judge)
-    datasets = {paper.dataset for several in papers for paper in several}
-    drawn: list[RunTable] = []
-    for several in papers:
-        placed = [
-            (paper, [run for run in runs if run.dataset == paper.dataset or run.dataset not in datasets])
-            for paper in several
-        ]
-        none = not any(own for _, own in placed)
-        drawn += [add_runs(paper, own) for paper, own in placed if own or none]
+    datasets = {paper.dataset for paper in papers}
+    drawn = []
+    for paper in papers:
+        own = [run for run in runs if run.dataset == paper.dataset or run.dataset not in datasets]
+        if own or not runs:
+            drawn.append(add_runs(paper, own))
     shown = list(map(format_table, drawn))
     write_tables(given.format, given.out, shown, shown, (row for table in drawn for row in list_csv_rows(table)))
     return 0
