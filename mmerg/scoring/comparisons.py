@@ -70,8 +70,6 @@ class ComparisonReport(Record):
     protocol: str
     inputs: dict[str, tuple[str, ...]]  # what the agents see, by the name of the run
     unequal: str  # the runs that see inputs that others do not; "" if all see the same
-    draws: int  # of bootstraps and permutation tests
-    seed: int
     pairs: tuple[PairComparison, ...]
     warnings: tuple[str, ...]  # on unfinished or excluded runs
 
@@ -83,8 +81,7 @@ class ComparisonReport(Record):
     def describe_p(self) -> str:
         """Describes how p was computed, without a full stop at the end."""
         metrics = ", ".join(dict.fromkeys(self.tested)) or "none has a score here"
-        exchanges = f"all exchanges of dialogues, or {self.draws} drawn with seed {self.seed} if there are more"
-        tests = f"McNemar's exact test for shares, else a permutation test of {exchanges}"
+        tests = "McNemar's exact test for shares, else a permutation test of dialogues"
         return f"only for the primary metrics ({metrics}); {tests}"
 
 
@@ -105,8 +102,6 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
         protocol=baseline.manifest.protocol.description,
         inputs={run.run: listed for run, listed in zip(runs, inputs, strict=True)},
         unequal=describe_unequal_inputs(runs, inputs),
-        draws=options.resamples,
-        seed=options.seed,
         pairs=tuple(_correct(pairs)),
         warnings=tuple(_list_warnings(first, others)),
     )
@@ -146,7 +141,8 @@ def _compare_pair(a: Side, b: Side, options: Options) -> PairComparison:
         what = "no sample is finished in both runs"
         where = " and ".join(str(run.path) for run in (*a, *b))
         raise RunError(what, where=where, hint="run one of them on the samples of the other: ids=[…]")
-    metrics, others = (standard_metrics(side[0].manifest, options) for side in (a, b))
+    metrics = standard_metrics(a[0].manifest, options)
+    others = {metric.name: metric for metric in standard_metrics(b[0].manifest, options)}
     primary = _select_primary(metrics, options)
     return PairComparison(
         a_runs=tuple(run.run for run in a),
@@ -156,8 +152,9 @@ def _compare_pair(a: Side, b: Side, options: Options) -> PairComparison:
         b_alone=pairing.b_alone,
         settings={setting.name: setting.values for setting in diff_configs([a[0].manifest, b[0].manifest])},
         comparisons=tuple(
-            _compare_metric(metric, other, pairing, options, metric.name in primary)
-            for metric, other in zip(metrics, others, strict=True)
+            _compare_metric(metric, others[metric.name], pairing, options, metric.name in primary)
+            for metric in metrics
+            if metric.name in others
         ),
     )
 
@@ -168,16 +165,14 @@ def _compare_metric(
     """Compares both sides on a metric. other: the same metric of side B, whose signature may differ."""
     if metric.name in BASELINES:
         metric = replace(metric, interval_by=None)
-    a_parts, b_parts = (drop_recorded(side.signature).split("|") for side in (metric, other))
-    if a_parts == b_parts:
+    a_signature, b_signature = (drop_recorded(side.signature) for side in (metric, other))
+    if a_signature == b_signature:
         return compare_metric(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
-    a_only = "|".join(part for part in a_parts if part not in b_parts)
-    b_only = "|".join(part for part in b_parts if part not in a_parts)
     return MetricComparison(  # such as self_ppl of two models
         metric=metric.name,
         skipped=pairing.samples,
         higher_is_better=metric.higher_is_better,
-        why=f"not comparable, the signatures differ: {a_only} and {b_only}",
+        why=f"not comparable, the signatures differ: {a_signature} and {b_signature}",
     )
 
 

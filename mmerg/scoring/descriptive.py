@@ -23,10 +23,7 @@ def descriptive_metrics(tokenize: Tokenize, tokenizer_signature: str, imported: 
     on iterations. imported: another system wrote the replies, so only their length is known."""
     signature = f"mean|{tokenizer_signature}|failed:skipped"
     length = rate("length", signature, "a reply", lambda result: len(tokenize(result.response or "")), ok)
-    if not imported:
-        return [length, *_RUN_METRICS]
-    needs = "passes and calls: another system wrote the replies"  # with a weight of 0, no sample counts
-    return [length, *(rate(metric.name, "made-elsewhere", needs, ok, lambda _: 0.0) for metric in _RUN_METRICS)]
+    return [length] if imported else [length, *_RUN_METRICS]
 
 
 def _count_later_passes(result: Result) -> float:

@@ -185,16 +185,15 @@ class PairedValue:
     def _resample(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
         value: Value = self.difference
         if isinstance(self.value, Sums):
-            finish, rows = self.value.finish, len(self.value.parts)
-            parts = np.moveaxis(self.value.parts.reshape(rows, 2, self.seeds, -1), 0, 2)  # [2, seeds, rows, samples]
+            finish, runs = self.value.finish, 2 * self.seeds
 
             def difference(sums: Floats) -> Floats:
-                a, b = finish(np.moveaxis(sums.reshape(2, self.seeds, rows, *sums.shape[1:]), 2, 0)).mean(axis=1)
+                a, b = np.array([finish(part) for part in np.split(sums, runs)]).reshape(2, self.seeds, -1).mean(axis=1)
                 return np.asarray(b - a)
 
-            blocks = {"blocks": 2 * self.seeds} if isinstance(self.value, Counts) else {}
-            flat = parts.reshape(2 * self.seeds * rows, -1)
-            value = replace(self.value, parts=flat, finish=difference, **blocks)
+            parts = np.concatenate(np.split(self.value.parts, runs, axis=1))  # [runs * rows, samples]
+            blocks = {"blocks": runs} if isinstance(self.value, Counts) else {}
+            value = replace(self.value, parts=parts, finish=difference, **blocks)
         return resample(by, value, self.observed, self.dialogues, draws=draws, seed=seed)
 
     def _compute_widening(self, error: float) -> float:
