@@ -47,7 +47,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
                 lacking.append((why, name))
                 continue
             if given.no_title:
-                style.remove_title(figure)
+                figure.suptitle("")
             for ending in ENDINGS[given.format]:
                 path = folder / f"{name}{ending}"
                 style.write_figure(figure, path)

@@ -21,7 +21,6 @@ from mmerg.storage.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
 
 WIDTH = 3.3  # inches
 SMALL = 7.0  # points
@@ -57,21 +56,8 @@ def add_texts(figure: Figure, title: str, caption: str) -> None:
     width, height = figure.get_size_inches()
     place: dict[str, Any] = {"x": 0.06 / width, "ha": "left", "wrap": True}
     texts = figure.suptitle(title, **place), figure.supxlabel(caption, fontsize=SMALL, color=GREY, **place)
-    figure.set_size_inches(width, height + sum(_measure_height(figure, text) for text in texts) + LINE)
-
-
-def remove_title(figure: Figure) -> None:
-    """Removes the title, for papers that print a caption, and reduces the figure, which is not written yet, by its
-    height."""
-    width, height = figure.get_size_inches()
-    title = figure.suptitle(figure.get_suptitle())
-    figure.set_size_inches(width, height - _measure_height(figure, title))
-    title.set_text("")
-
-
-def _measure_height(figure: Figure, text: Text) -> float:
-    """Measures the height of a text of the figure in inches."""
-    return text.get_window_extent().height / figure.dpi
+    text_height = sum(text.get_window_extent().height for text in texts) / figure.dpi
+    figure.set_size_inches(width, height + text_height + LINE)
 
 
 def text_width(text: str) -> float:
