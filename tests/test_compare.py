@@ -200,7 +200,7 @@ def test_output_files_may_be_links(tmp_path: Path) -> None:
     commands: dict[str, Callable[[str], int]] = {
         "compare": lambda out: main([first, second, *FEW, "--json", out]),
         "score": lambda out: score.main([first, "--resamples", "3", "--format", "csv", "--out", out]),
-        "tables": lambda out: tables.main(["main", first, "--format", "csv", "--out", out]),
+        "tables": lambda out: tables.main(["main", first, "--format", "latex", "--out", out]),
     }
     for name, command in commands.items():
         link = tmp_path / name

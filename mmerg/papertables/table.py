@@ -35,7 +35,6 @@ class TableRow:
     name: str
     by: Literal["paper", "ours", "seeds"]
     scores: Mapping[str, Score]  # by column
-    run: str = ""  # the name of the run's folder
     note: str = ""
 
 
@@ -54,7 +53,7 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
     rows = [_make_paper_row(paper, row) for row in paper.rows]
     for number, run in enumerate(runs, start=1):
         scores = {column: score for column in paper.columns if (score := run.score(column))}
-        rows.append(TableRow(f"· run {number}", "ours", scores, run.run, _note_self_judged(paper, run)))
+        rows.append(TableRow(f"· run {number}", "ours", scores, _note_self_judged(paper, run)))
     finished = [index for index, run in enumerate(runs) if not run.scores.unfinished]
     for group in group_by_setting([runs[index].manifest for index in finished]):
         seeds = [finished[index] for index in group]
@@ -64,7 +63,7 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
             }
             name = f"· mean ± sd of runs {', '.join(str(index + 1) for index in seeds)}"
             scores = {column: mean for column, mean in means.items() if mean}
-            rows.append(TableRow(name, "seeds", scores, note=_note_self_judged(paper, runs[seeds[0]])))
+            rows.append(TableRow(name, "seeds", scores, _note_self_judged(paper, runs[seeds[0]])))
     unequal = describe_unequal_inputs(runs, [run.scores.inputs for run in runs])
     return RunTable(paper, tuple(rows), tuple(_list_notes(paper, runs, rows)), unequal)
 
@@ -134,21 +133,3 @@ def format_table(table: RunTable) -> Table:
 def _format_cell(row: TableRow, column: str) -> str:
     score = row.scores.get(column)
     return format_cell(score, with_n=row.by != "paper" or bool(score and score.interval), lines=True)
-
-
-def list_csv_rows(table: RunTable) -> Iterator[Mapping[str, object]]:
-    """Yields the rows of a CSV file, one per score."""
-    for row in table.rows:
-        note = " ".join((NO_TEST, *table.paper.notes)) if row.by == "paper" else row.note
-        for column, score in row.scores.items():
-            yield {
-                "table": table.paper.title,
-                "dataset": table.paper.dataset,
-                "by": row.by,
-                "row": row.name,
-                "run": row.run,
-                **score.row(),
-                "metric": column,
-                "n": score.n or None,
-                "note": note,
-            }
