@@ -41,16 +41,12 @@ class PaperTable(Record):
         return {column: score for column, score in scores if score is not None}
 
 
+@cache
 def published(name: Name) -> list[PaperTable]:
     """Reads the tables of that name, one per dataset or kind of score."""
-    return [PaperTable.model_validate(table) for table in _read()[name]]
-
-
-@cache
-def _read() -> dict[str, list[object]]:
     import yaml
 
     tables: dict[str, list[object]] = {}
     for file in _FILES:
         tables |= yaml.safe_load((files("mmerg.paper") / f"{file}.yaml").read_text(encoding="utf-8"))
-    return tables
+    return [PaperTable.model_validate(table) for table in tables[name]]

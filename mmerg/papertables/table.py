@@ -90,10 +90,9 @@ def _list_notes(paper: PaperTable, runs: Sequence[TableRun], rows: Sequence[Tabl
     yield from paper.notes
     if any(row.n is not None for row in paper.rows):
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
-    labels = [f" ({label})" for label in label_runs(runs)] if len(runs) > 1 else [""] * len(runs)
-    for number, (run, label) in enumerate(zip(runs, labels, strict=True), start=1):
+    for number, (run, label) in enumerate(zip(runs, label_runs(runs), strict=True), start=1):
         inputs = ", ".join(run.scores.inputs) or "unknown inputs"
-        yield f"run {number} is {run.name}{label}: {_describe_run(paper, run)}; it sees {inputs}"
+        yield f"run {number} is {run.run} ({label}): {_describe_run(paper, run)}; it sees {inputs}"
     yield from (
         f"{names}: {note}" for note, names in group_by_reason((row.note, row.name) for row in rows).items() if note
     )

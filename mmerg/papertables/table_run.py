@@ -23,11 +23,6 @@ class TableRun(RunRef):
     ratings: Sequence[Judgement | PeopleRatings]
 
     @property
-    def name(self) -> str:
-        """The name that the user gave the run, and that of its folder."""
-        return f"{name} ({self.run})" if (name := self.manifest.custom_name) else self.run
-
-    @property
     def dataset(self) -> str | None:
         name: str | None = self.manifest.setting("dataset.name")
         return name
