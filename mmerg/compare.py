@@ -16,7 +16,6 @@ from rich.console import Console
 from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
-from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.compare_tables import render
@@ -30,9 +29,7 @@ from mmerg.storage.record import to_json
 def compare(given: argparse.Namespace) -> int:
     """Compares all runs with the first, prints, and writes JSON. Raises RunError and ConfigError."""
     options, out = read_options(given), console()
-    if len(given.run) < 2:
-        raise ConfigError("a single run cannot be compared", where="arguments", hint="give two runs or more")
-    runs = [read_run(ref.path) for ref in read_run_refs(given.run)]
+    runs = [read_run(ref.path) for ref in read_run_refs([given.baseline, *given.run])]
     first, *others = form_sides(runs)
     with Console(stderr=True).status(f"comparing {len(runs)} runs"):
         compared = compare_sides(first, others, options)
@@ -46,7 +43,8 @@ def compare(given: argparse.Namespace) -> int:
 
 def main(arguments_given: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m mmerg.compare", description=__doc__)
-    parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
+    parser.add_argument("baseline", type=Path, metavar="RUN_A", help="a run folder")
+    parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="runs to compare with the first")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all comparisons to FILE")
     parser.add_argument("--verbose", action="store_true", help="print signatures, and the methods of intervals")
     primary = "a metric to test; may be repeated; default: " + ", ".join(PRIMARY)

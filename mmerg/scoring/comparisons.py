@@ -41,14 +41,6 @@ class PairComparison(Record):
     comparisons: tuple[MetricComparison, ...]
 
     @property
-    def a(self) -> str:
-        return ", ".join(self.a_runs)
-
-    @property
-    def b(self) -> str:
-        return ", ".join(self.b_runs)
-
-    @property
     def differences(self) -> list[MetricComparison]:
         """The comparisons with a difference, except those of baselines, which depend on the samples only."""
         return [

@@ -27,16 +27,9 @@ DESCRIBING = [
     *("copied", "copied_history", "copied_exemplars", "copied_instructions", "cleaned", "calls"),
     *("prompt_tokens", "response_tokens", "seconds", "seconds_p95", "completion_tok_s", "prompt_tok_s", "excluded"),
 ]
-COSTS = {*DESCRIBING} - {
-    "length",
-    "rerun",
-    "idle",
-    "copied",
-    "copied_history",
-    "copied_exemplars",
-    "copied_instructions",
-    "cleaned",
-    "excluded",
+COSTS = {
+    *("passes", "selected", "calls", "prompt_tokens", "response_tokens"),
+    *("seconds", "seconds_p95", "completion_tok_s", "prompt_tok_s"),
 }
 FAST = Timing(calls=2, prompt_tokens=300, prompt_seconds=2.0, completion_rates=(5.0, 10.0))
 SLOW = Timing(calls=1, prompt_tokens=100, prompt_seconds=2.0, completion_rates=(2.0,))
