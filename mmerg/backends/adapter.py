@@ -89,12 +89,8 @@ def complete_with_stops(complete: Callable[[Request], Completion], request: Requ
     return completion
 
 
-def post_chat(host: Http, path: str, body: Mapping[str, object], num_predict: int, read: ResponseReader) -> Completion:
-    """Makes a chat call. Returns the completion that `read` makes of the response. Raises ConfigError if `num_predict`
-    does not limit it."""
-    if num_predict <= 0:
-        what = f"num_predict is {num_predict}: without a limit a model may write for minutes"
-        raise ConfigError(what, where="backbone.sampling", hint="set num_predict above 0")
+def post_chat(host: Http, path: str, body: Mapping[str, object], read: ResponseReader) -> Completion:
+    """Makes a chat call. Returns the completion that `read` makes of the response."""
     start = time.monotonic()
     try:
         with host.post(path, body) as response:

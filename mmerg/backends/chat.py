@@ -73,7 +73,7 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
         )
 
     fields = build_body(request, model, dialect, think)
-    return post_chat(host, "/v1/chat/completions", fields, request.sampling.num_predict, read)
+    return post_chat(host, "/v1/chat/completions", fields, read)
 
 
 class _Logprob(BaseModel):
@@ -141,7 +141,7 @@ def _score_text(host: Http, request: Request, model: str, dialect: Dialect, thin
             raise CompletionError(Failure.SERVER_ERROR, what, where=host.host, hint=hint)
         return Completion(text=text, finish=Finish.STOP, logprobs=tokens, prompt_tokens=prompt.count)
 
-    return post_chat(host, path, body, request.sampling.num_predict, read)
+    return post_chat(host, path, body, read)
 
 
 def build_body(request: Request, model: str, dialect: Dialect, think: bool) -> dict[str, object]:

@@ -66,8 +66,7 @@ class Ollama(Adapter):
     def _call(self, request: Request) -> Completion:
         if request.likelihood_of:
             return read_written_text(request, self._call(build_writing_request(request)))
-        body = self._build_body(request)
-        return post_chat(self._host, "/api/chat", body, request.sampling.num_predict, self._read)
+        return post_chat(self._host, "/api/chat", self._build_body(request), self._read)
 
     def _build_body(self, request: Request) -> dict[str, object]:
         messages = []

@@ -39,7 +39,7 @@ class OptionSettings(SparseSettings):
 class SamplingSettings(OptionSettings):
     """Overrides of the defaults of `mmerg.backends.protocol.Sampling`. The seed is that of the run."""
 
-    num_predict: int | None = None
+    num_predict: PositiveInt | None = None  # a model may write for minutes without a limit
     temperature: Annotated[FiniteFloat | None, Field(ge=0)] = None
     top_p: FiniteFloat | None = None
     top_k: int | None = None

@@ -2,7 +2,6 @@
 
 import base64
 import json
-from dataclasses import replace
 from typing import Any
 
 import cv2
@@ -110,14 +109,6 @@ def test_think_is_refused_for_a_model_that_cannot_think(faulty: Faulty) -> None:
     with pytest.raises(ConfigError, match="cannot think") as caught:
         Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=True).describe()
     assert (caught.value.where, "backbone.think=false" in caught.value.hint) == (faulty.host, True)
-
-
-@pytest.mark.parametrize("num_predict", [0, -1])
-def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> None:
-    endless = Request((Message("user", "Hello"),), replace(SAMPLING, num_predict=num_predict))
-    with pytest.raises(ConfigError, match="num_predict"):
-        backend(faulty.host).complete(endless)
-    assert faulty.requests == []
 
 
 @pytest.mark.parametrize(
