@@ -16,10 +16,9 @@ from mmerg.backends.adapter import post_chat
 from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Http
 from mmerg.backends.likelihood import build_writing_request, read_written_text, take_end_tokens
-from mmerg.backends.protocol import Completion, Count, Finish, Image, Message, Request, TokenLogprob
+from mmerg.backends.protocol import FINISHES, Completion, Count, Finish, Image, Message, Request, TokenLogprob
 from mmerg.errors import CallError, CompletionError, Failure
 
-_FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 Milliseconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -63,7 +62,7 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
         return Completion(
             text=parsed.content or "",
-            finish=_FINISHES.get(parsed.finish_reason or "", Finish.ABORT),
+            finish=FINISHES.get(parsed.finish_reason or "", Finish.ABORT),
             thinking=parsed.reasoning_content or parsed.reasoning or "",
             logprobs=logprobs,
             prompt_tokens=parsed.prompt_tokens or 0,

@@ -80,13 +80,10 @@ class Dialect:
 
 
 def _describe_llama_server(model: Facts, props: Facts) -> Description:
-    modalities = props["modalities"]
-    if not isinstance(modalities, dict):
-        raise TypeError("modalities is not an object")
     return Description(
         version=props["build_info"],
         context=model["n_ctx"],  # the context of one slot
-        vision=modalities["vision"],
+        vision=props["modalities"]["vision"],
         more={"chat_template": props["chat_template"]},
     )
 

@@ -20,7 +20,7 @@ from mmerg.backends.adapter import Adapter, LoadOptions, check_load, post_chat
 from mmerg.backends.http import Deadlines, read_lines
 from mmerg.backends.likelihood import build_writing_request, read_written_text
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
-from mmerg.backends.protocol import Completion, Engine, Finish, Request
+from mmerg.backends.protocol import FINISHES, Completion, Engine, Finish, Request
 from mmerg.backends.streaming import current_listener
 from mmerg.errors import ConfigError
 
@@ -95,9 +95,6 @@ class Ollama(Adapter):
     def _read(self, response: httpx.Response) -> Completion:
         from ollama import ChatResponse
 
-        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if kind not in {"application/x-ndjson", "application/json"}:
-            raise self._host.make_response_error(f"the response is {kind or 'of no type'}, not a stream of JSON")
         parts, logprobs = list[ChatResponse](), list[Any]()
         send_text = current_listener()
         send_text("")
@@ -114,13 +111,10 @@ class Ollama(Adapter):
         if not parts:
             raise self._host.make_response_error("the response is empty")
         last = parts[-1]
-        # If the model repeats one token, the server aborts the completion and ends the stream without a last line.
-        reason = last.done_reason if last.done and last.done_reason else Finish.ABORT
-        if reason not in set(Finish):
-            raise self._host.make_response_error(f"the completion ended with the reason {reason!r}, not stop or length")
         return Completion(
             text="".join(part.message.content or "" for part in parts),
-            finish=Finish(reason),
+            # If the model repeats one token, the server aborts the completion, and ends the stream without a last line.
+            finish=FINISHES.get(last.done_reason or "", Finish.ABORT),
             thinking="".join(part.message.thinking or "" for part in parts),
             logprobs=tuple(logprobs),
             prompt_tokens=last.prompt_eval_count or 0,

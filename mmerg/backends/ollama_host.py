@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import isfinite
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
@@ -76,11 +75,8 @@ class OllamaHost(Http):
         """Returns a vector for each text, L2-normalised by the server. A text that is too long fails the call."""
         sent = [text.encode(errors="replace").decode() for text in texts]  # a lone surrogate cannot be sent
         vectors = self._call(lambda: self._ollama.embed(model, sent, truncate=False, keep_alive="30m")).embeddings
-        lengths = {len(vector) for vector in vectors}
-        useful = len(lengths) <= 1 and 0 not in lengths and all(isfinite(x) for vector in vectors for x in vector)
-        if len(vectors) != len(texts) or not useful:
-            what = f"{len(vectors)} vectors for {len(texts)} texts, or unusable vectors"
-            where = f"{self.host} model {model}"
+        if len(vectors) != len(texts):
+            what, where = f"{len(vectors)} vectors for {len(texts)} texts", f"{self.host} model {model}"
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
 

@@ -119,6 +119,9 @@ class Finish(StrEnum):
     ABORT = "abort"
 
 
+FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}  # by the servers' names; any other is an abort
+
+
 def _encodable(text: str) -> str:
     """Replaces lone surrogates, which JSON may contain but a UTF-8 file cannot."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -182,9 +182,10 @@ def test_a_completion_is_read(faulty: Faulty) -> None:
         ((stream(line("a"), line(done=True, done_reason="length")),), Finish.LENGTH),
         ((stream(line("a"), line("a")),), Finish.ABORT),
         ((stream(line("a"), line(done=True)),), Finish.ABORT),
+        ((stream(line(done=True, done_reason="load")),), Finish.ABORT),
         ((whole(line("a")),), Finish.ABORT),
     ],
-    ids=["length", "done false at a clean end", "no reason", "clean end by length"],
+    ids=["length", "done false at a clean end", "no reason", "no completion", "clean end by length"],
 )
 def test_other_reasons_to_finish_are_read(faulty: Faulty, steps: tuple[bytes, ...], finish: Finish) -> None:
     faulty.respond(*steps)
@@ -196,13 +197,11 @@ def test_other_reasons_to_finish_are_read(faulty: Faulty, steps: tuple[bytes, ..
     [
         ((stream(line("a"), b'{"error":"model runner has unexpectedly stopped"}\n'),), Failure.RUNNER_CRASH),
         ((stream(line("a"), json.dumps({"error": OVERFLOW}).encode()),), Failure.CONTEXT_OVERFLOW),
-        ((stream(line(done=True, done_reason="load")),), Failure.SERVER_ERROR),
-        ((stream(line(done=True, done_reason="unload")),), Failure.SERVER_ERROR),
         ((stream(line("a"), b"\xff\xfe garbage\n", LAST),), Failure.SERVER_ERROR),
         ((stream(b"[]\n", LAST),), Failure.SERVER_ERROR),
         ((stream(b'{"message": {"content": 5}}\n', LAST),), Failure.SERVER_ERROR),
     ],
-    ids=["error line", "nested error line", "load", "unload", "garbage line", "no object", "wrong type"],
+    ids=["error line", "nested error line", "garbage line", "no object", "wrong type"],
 )
 def test_errors_within_a_stream_are_named(faulty: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:
     assert catch_failure(faulty, *steps).failure is failure
