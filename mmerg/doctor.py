@@ -11,7 +11,7 @@ no such model.
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -71,6 +71,7 @@ def _check_host(settings: Settings, host: str, unusable: list[str]) -> Iterator[
 
 
 def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
+    backbone = settings.backbone
     capabilities = ", ".join(engine.capabilities)
     yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
     yield "context", probes.check_context(engine)
@@ -84,8 +85,19 @@ def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine
         yield "room", _run(lambda: check_room(settings, engine, image_tokens() if engine.vision else 0))
         if settings.auditor:
             yield "auditor", _auditor(settings, settings.auditor, engine)
-    for name, probe in _probes(settings, host, backend, engine).items():
-        yield name, _run(probe)
+    yield "completion", _run(lambda: probes.check_completion(backend))
+    yield "speed", _run(lambda: probes.check_speed(backend, CALLS + 6 * backbone.concurrency))
+    yield "schema", _run(lambda: probes.check_schema(backend))
+    yield "logprobs", _run(lambda: probes.check_logprobs(backend))
+    yield "likelihood", _run(lambda: probes.check_likelihood(backend))
+    yield "seeds", _run(lambda: probes.check_seeds(backend, Sampling().override(backbone.sampling.plain())))
+    if engine.vision and backbone.max_images > 1:
+        yield "two images", _run(lambda: probes.check_two_images(backend))
+    yield "parallel", _run(lambda: check_parallel(backend, backbone.concurrency, engine.vision))
+    if engine.backend == "ollama":
+        yield "memory", _run(lambda: probes.check_loaded_model(OllamaHost(host).find_loaded(engine.model), engine))
+    if settings.contamination:
+        yield "contamination", _run(lambda: _contamination(settings, backend))
 
 
 def _auditor(settings: DoctorRunSettings, path: str, engine: Engine) -> Finding:
@@ -106,28 +118,6 @@ def _run(probe: Callable[[], Finding]) -> Finding:
         if error.failure is Failure.MODEL_NOT_LOADED:
             raise
         return _failed(error)
-
-
-def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> dict[str, Callable[[], Finding]]:
-    backbone = settings.backbone
-    sampling = Sampling().override(backbone.sampling.plain())
-    several = engine.vision and backbone.max_images > 1
-    return {
-        "completion": partial(probes.check_completion, backend),
-        "speed": partial(probes.check_speed, backend, CALLS + 6 * backbone.concurrency),
-        "schema": partial(probes.check_schema, backend),
-        "logprobs": partial(probes.check_logprobs, backend),
-        "likelihood": partial(probes.check_likelihood, backend),
-        "seeds": partial(probes.check_seeds, backend, sampling),
-        **({"two images": partial(probes.check_two_images, backend)} if several else {}),
-        "parallel": partial(check_parallel, backend, backbone.concurrency, engine.vision),
-        **({"memory": partial(_memory, host, engine)} if engine.backend == "ollama" else {}),
-        **({"contamination": partial(_contamination, settings, backend)} if settings.contamination else {}),
-    }
-
-
-def _memory(host: str, engine: Engine) -> Finding:
-    return probes.check_loaded_model(OllamaHost(host).find_loaded(engine.model), engine)
 
 
 def _contamination(settings: Settings, backend: Backend) -> Finding:
