@@ -65,6 +65,12 @@ _HINTS = {
     Failure.BAD_REQUEST: "the server rejects this request; sending it again will not help",
     Failure.SERVER_ERROR: "see the server's log; {address}",
 }
+_STATUS_HINTS = {  # for statuses that name the cause by themselves
+    **dict.fromkeys(range(300, 400), "the server redirects; redirects are not followed: {address}"),
+    **dict.fromkeys((401, 403), "{login}"),
+    **dict.fromkeys((404, 405), "{address}"),
+    413: "send fewer or smaller frames, or let the server's proxy accept larger requests",
+}
 _REQUEST_HINTS = {  # for rejected requests whose wording names the cause
     r"does not support thinking": "set backbone.think=false, or use a model with the capability thinking",
     r"does not support embeddings": "use a model with the capability embedding, such as all-minilm or "
@@ -91,27 +97,16 @@ class ServerKind:
         """Builds the error for a response with `status` and `body`; status 200 means an error line inside a stream."""
         text = unwrap(body)
         failure = _classify(status, text.lower())
-        pull = self.pull.format(model=model)
-        hint = _HINTS[failure].format(longer=self.longer, pull=pull, address=self.address, unloadable=self.unloadable)
+        hint = _HINTS[failure]
         if failure is Failure.BAD_REQUEST or 300 <= status < 400:
             causes = (hint for wording, hint in _REQUEST_HINTS.items() if re.search(wording, text.lower()))
-            hint = self._hint_for_status(status) or next(causes, hint)
+            hint = _STATUS_HINTS.get(status) or next(causes, hint)
+        hint = hint.format(**vars(self) | {"pull": self.pull.format(model=model)})
         printable = "".join(letter if letter.isprintable() else " " for letter in text)  # ESC would steer the terminal
         message = " ".join(printable.split())[:SHOWN_CHARACTERS] or "nothing"
         place = f"{where} model {model}" if model and where else where or model
         code = "an error line" if status == 200 else f"status {status}"
         return CallError(failure, f"{self.name} responded with {code}: {message}", where=place, hint=hint)
-
-    def _hint_for_status(self, status: int) -> str:
-        """Returns the hint for a status that names the cause by itself, or ""."""
-        match status:
-            case 401 | 403:
-                return self.login
-            case 404 | 405:
-                return self.address
-            case 413:
-                return "send fewer or smaller frames, or let the server's proxy accept larger requests"
-        return f"the server redirects; redirects are not followed: {self.address}" if status < 400 else ""
 
 
 OLLAMA = ServerKind(
