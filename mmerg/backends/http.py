@@ -125,16 +125,17 @@ class Http(httpx.BaseTransport):
         self.closed.cancel()
 
     def _read_parts(self, response: httpx.Response, call: _Call) -> Iterator[bytes]:
-        call.start("stall")
         received = 0
         with self._wrap_errors(call):
-            if not {"content-length", "transfer-encoding"} & response.headers.keys():
+            call.start("stall")
+            states_length = {"content-length", "transfer-encoding"} & response.headers.keys()
+            if response.status_code == 200 and not states_length:
                 raise httpx.ReadError("it does not state its length")
             for part in response.iter_raw():
                 received += len(part)
                 if received > BODY_BYTES:
                     raise httpx.RemoteProtocolError("the response is too long")
-                call.check_total()
+                call.count_down()
                 yield part
 
     @contextmanager
@@ -154,10 +155,7 @@ class Http(httpx.BaseTransport):
         elif isinstance(error, httpx.TimeoutException):
             failure = Failure.TIMEOUT
             what = f"the {call.phase} deadline of {getattr(self.deadlines, call.phase):g} s passed"
-            hint = (
-                f"raise {server.option}{call.phase}, lower num_predict, or send fewer calls at once, because time in "
-            )
-            hint += "the server's queue counts"
+            hint = f"raise {server.option}{call.phase}, lower num_predict, or send fewer calls at once (a queue counts)"
         elif isinstance(error, httpx.NetworkError) or re.search("closed connection|disconnected", reason):
             failure, what = Failure.RUNNER_CRASH, f"the response broke off: {reason}"
             hint = "see the server's log: the server or its proxy died or closed the connection"
@@ -176,7 +174,7 @@ class _Call:
             token.check()
         brief = not path.endswith(MODEL_CALLS)
         self._deadlines, self._total = deadlines, "stall" if brief else "total"
-        self._end = time.monotonic() + getattr(deadlines, self._total)
+        self._end: float = time.monotonic() + getattr(deadlines, self._total)
         self._resources, self._tokens = resources, tokens
         self._socket: socket.socket  # once it is connected
         self.timeouts: dict[str, float] = {}  # of httpx; it reads them before it sends, and before it reads the body
@@ -184,15 +182,17 @@ class _Call:
 
     def start(self, phase: str) -> None:
         """Starts the deadline `phase`, which applies until the next part of the response arrives."""
-        seconds, left = getattr(self._deadlines, phase), self._end - time.monotonic()
+        seconds, left = getattr(self._deadlines, phase), self.count_down()
         self.phase = phase if seconds < left else self._total
         self.timeouts |= {"connect": self._deadlines.connect, "read": min(seconds, left), "write": min(seconds, left)}
 
-    def check_total(self) -> None:
-        """Raises ReadTimeout if the call takes longer than its total deadline."""
-        if time.monotonic() > self._end:
+    def count_down(self) -> float:
+        """Returns the seconds until the total deadline. Raises ReadTimeout if it has passed."""
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
             self.phase = self._total
             raise httpx.ReadTimeout("")
+        return seconds
 
     def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Makes the call's connection end when a token is cancelled. httpx calls this at each step of the call."""

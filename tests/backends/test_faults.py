@@ -12,6 +12,7 @@ from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Backend, Finish, Message, Request, Sampling
 from mmerg.errors import CallError, Failure
 from tests.backends.conftest import (
+    CLOSE,
     HANG,
     LAST,
     Faulty,
@@ -108,14 +109,16 @@ def test_a_body_may_be_split_anywhere_into_chunks(faulty: Faulty, wire: Wire) ->
         ((whole(b"[]\n"),), Failure.SERVER_ERROR),
         ((b"\x00\xff\x13garbage\r\n\r\n",), Failure.SERVER_ERROR),
         ((HTML,), Failure.SERVER_ERROR),
+        ((b"HTTP/1.0 502 Bad Gateway\r\n\r\nno server", CLOSE), Failure.RUNNER_CRASH),
+        ((b"HTTP/1.0 413 Too Large\r\n\r\ntoo large", CLOSE), Failure.BAD_REQUEST),
         ((whole(b"", kind="text/plain"),), Failure.SERVER_ERROR),
         ((stream(),), Failure.SERVER_ERROR),
         ((whole(b""),), Failure.SERVER_ERROR),
         ((whole(b"moved", "301 Moved\r\nLocation: http://127.0.0.1:1/"),), Failure.SERVER_ERROR),
     ],
     ids=[
-        "500", "503", "nested", "404", "error object", "no object", "garbage bytes", "HTML", "empty", "no line",
-        "no byte", "redirect",
+        "500", "503", "nested", "404", "error object", "no object", "garbage bytes", "HTML",
+        "502 of a proxy", "413 of a proxy", "empty", "no line", "no byte", "redirect",
     ],
 )  # fmt: skip
 def test_errors_are_named(faulty: Faulty, wire: Wire, steps: tuple[bytes, ...], failure: Failure) -> None:
