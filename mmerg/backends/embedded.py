@@ -28,7 +28,7 @@ from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Completion, Engine, Request
 from mmerg.backends.server_errors import ServerKind
 from mmerg.backends.thinking import may_think
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.errors import ConfigError
 from mmerg.storage.files import compute_sha256, locate
 
 # Part of the keys of stored completions. Increase it if `chat.py`, `_build_grammar` or LLAMA_SERVER sends another
@@ -79,9 +79,6 @@ class Embedded:
         """Returns the completion of `request`. It can have fewer log-probabilities than tokens, because llama.cpp gives
         one for a character of several tokens. Raises CallError."""
         server, engine = self._open()
-        if request.images and not engine.vision:
-            hint = "set backbone.mmproj to the model's projector, or describe frames in words"
-            raise CallError(Failure.IMAGE_REJECTED, "the model has no vision", where=engine.model, hint=hint)
         return complete_with_stops(
             lambda sent: chat.complete(server, sent, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
         )

@@ -251,7 +251,7 @@ def test_simultaneous_samples_keep_their_frames_and_their_completions(folder: Pa
 def test_unusable_images_are_refused(folder: Path, backend: Embedded, vision: bool) -> None:
     embedded = backend if vision else loaded(folder, vision=False)
     image = Image("0" * 64, b"no picture") if vision else picture(0)
-    with pytest.raises(CallError, match="image" if vision else "no vision") as caught:
+    with pytest.raises(CallError, match="image") as caught:
         embedded.complete(ask("What is it?", images=(image,)))
     assert caught.value.failure is Failure.IMAGE_REJECTED
     if not vision:
