@@ -14,7 +14,7 @@ import numpy as np
 
 from mmerg.console.terminal import printable
 from mmerg.plots import style
-from mmerg.plots.run_data import RunData, describe_run
+from mmerg.plots.run_data import RunData, describe_runs
 from mmerg.runs.manifest import RunRef
 from mmerg.runs.trace import SampleTrace
 
@@ -97,5 +97,5 @@ def draw_blame(blame: DataFrame, run: RunData) -> Figure:
     axes.tick_params(axis="y", length=0)
     legend.axis("off")
     legend.legend(handles=axes.get_legend_handles_labels()[0], loc="upper left")
-    style.add_texts(figure, TITLE, describe_run(run))
+    style.add_texts(figure, TITLE, describe_runs([run]))
     return figure

@@ -11,7 +11,7 @@ import numpy as np
 
 from mmerg.console.terminal import printable
 from mmerg.plots import style
-from mmerg.plots.run_data import RunData, describe_run
+from mmerg.plots.run_data import RunData, describe_runs
 from mmerg.scoring.score import Confusion
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ def draw_confusion(run: RunData, confusion: Confusion) -> Figure:
     cells = np.column_stack([np.array(confusion.counts, int).reshape(len(labels), -1), confusion.failed])
     title = f"Gold label against forecast, n={cells.sum()}"
     counts = DataFrame(cells, labels, [*labels, "failed"])
-    return draw_matrix(counts, title, describe_run(run), "gold label", "forecast", apart=1)
+    return draw_matrix(counts, title, describe_runs([run]), "gold label", "forecast", apart=1)
 
 
 def draw_plans(run: RunData, field: str) -> Figure | None:
     """Draws a field of the plan by forecast emotion; returns None if no sample has both."""
     counts = tabulate_plans(run, field)
     title = f"{field.capitalize()} by forecast emotion, n={counts.to_numpy().sum()}"
-    return None if counts.empty else draw_matrix(counts, title, describe_run(run), "forecast emotion", field)
+    return None if counts.empty else draw_matrix(counts, title, describe_runs([run]), "forecast emotion", field)
 
 
 def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns: str, apart: int = 0) -> Figure:

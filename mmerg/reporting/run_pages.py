@@ -23,6 +23,7 @@ from mmerg.reporting.outcome import OUTCOMES, classify_label_change, classify_ou
 from mmerg.reporting.render import file_name, render
 from mmerg.reporting.sample import FORMS, Agents, SamplePage
 from mmerg.reporting.simple_choice import compare_with_simple
+from mmerg.runs.config_diff import label_runs
 from mmerg.runs.events import LOOP_ENDS
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.manifest import RunRef, Session, read_manifest
@@ -47,8 +48,8 @@ class RunPages(RunData):
 
     def __init__(self, path: Path) -> None:
         ref = RunRef(path, read_manifest(path))
-        super().__init__(ref)
-        self.name, self.manifest, self.label = ref.run, ref.manifest, ref.run
+        super().__init__(ref, *label_runs([ref]))
+        self.name, self.manifest = ref.run, ref.manifest
         self.results = dict(self.results)
         self.simple = compare_with_simple(path, self.manifest, self.results)
         judged, unjudged = try_read(lambda: read_judgements(path))

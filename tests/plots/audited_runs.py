@@ -1,15 +1,14 @@
 """Run folders whose traces have whole passes with audits, written with the real `Run` and `SampleTrace`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mmerg.errors import Failure
 from mmerg.runs import events
 from mmerg.runs.folder import Run, read_results
-from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.scoring.score import SCORES, Confusion, Scores, results_digest
+from mmerg.scoring.score import SCORES, Confusion, Score, Scores, results_digest
 from mmerg.storage.record import write_record
 from mmerg.systems.audit import to_audit
 from tests.engine.parts import STAGES, audit
@@ -83,10 +82,28 @@ def build(folder: Path, tries: Sequence[tuple[Result, Sequence[str]]], **manifes
     return folder
 
 
-def score(folder: Path, confusion: Confusion | None = None) -> None:
-    """Writes a scores.json without metrics."""
-    manifest, results = read_manifest(folder), list(read_results(folder).values())
-    scores = Scores(
+def score(
+    folder: Path,
+    values: Mapping[str, tuple[float | None, int]],
+    confusion: Confusion | None = None,
+    identity: str = "same",
+    half: float = 3.0,
+) -> None:
+    """Writes a scores.json with these (value, n). half: half the width of their intervals."""
+    results = list(read_results(folder).values())
+    scores = {
+        name: Score(
+            name=name,
+            value=value,
+            n=count,
+            interval=None if value is None else (value - half, value + half),
+            method="bootstrap",
+            why="" if value is not None else "no log-probabilities",
+        )
+        for name, (value, count) in values.items()
+    }
+    parts = ("config", "corpus", "clips", "engine", "prompt mpa.j2")
+    found = Scores(
         run=folder.name,
         corpus="demo",
         protocol="p",
@@ -94,9 +111,9 @@ def score(folder: Path, confusion: Confusion | None = None) -> None:
         n=len(results),
         failed=sum(one.status == "failed" for one in results),
         unfinished=0,
-        scores={},
+        scores=scores,
         confusion=confusion,
-        identity=manifest.identity,
+        identity={part: f"{identity}-{part}" for part in parts},
         results=results_digest(results),
     )
-    write_record(folder / SCORES, scores)
+    write_record(folder / SCORES, found)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,13 @@ from matplotlib.figure import Figure
 from mmerg.console.terminal import printable
 from mmerg.plots import style
 from mmerg.plots.blame import PASSED, UNAUDITED, UNFINISHED, draw_blame
+from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_matrix
-from mmerg.plots.run_data import RunData
-from mmerg.runs.manifest import RunRef, read_manifest
-from tests.plots.audited_runs import build
+from mmerg.plots.run_data import TITLES, RunData
+from mmerg.runs.manifest import RunRef
+from tests.plots.audited_runs import build, score
 from tests.plots.boxes import drawn_texts, outside, overlaps
+from tests.scoring.run_builder import make_manifest
 
 CAPTION = "meld test · targets=last emotions=all, n=268, 12 dialogues without a history · merg · qwen3.5-27b"
 MANY = [f"{word}-{number}" for number in range(3) for word in ("anger", "anticipating", "joy", "embarrassed")]
@@ -82,5 +85,29 @@ def test_a_matrix_shows_counts_and_colours_cells_by_their_share_of_the_row() -> 
 def test_bars_of_any_number_of_passes(passes: int, stages: list[str], tmp_path: Path) -> None:
     verdicts = [*map(printable, stages), PASSED, UNAUDITED, UNFINISHED]
     table = pd.DataFrame({t: [(t + 1) * k for k in range(len(verdicts))] for t in range(passes)}, verdicts)
-    run = build(tmp_path / "run", [])
-    check(draw_blame(table, RunData(RunRef(run, read_manifest(run)))))
+    check(draw_blame(table, scored(tmp_path, "run")))
+
+
+def scored(
+    folder: Path, name: str, value: float | None = 62.0, metrics: tuple[str, ...] = tuple(TITLES), **config: Any
+) -> RunData:
+    """A run on IEMOCAP whose metrics all have this value; if it is None, the run has no scores."""
+    settings = {"system": {"name": "merg"}, "backbone": {"name": name.partition("-")[0]}} | config
+    run = build(folder / name, [], corpus="iemocap", model="tiny", config=settings)
+    if value is not None:
+        score(run, dict.fromkeys(metrics, (value, 31)), half=8.0)
+    return RunData(RunRef(run, make_manifest([], corpus="iemocap", model="tiny", config=settings)), name)
+
+
+@pytest.mark.parametrize(
+    ("count", "metrics", "value"),
+    [(1, ("acc",), 62.1), (6, tuple(TITLES), 0.0), (2, tuple(TITLES), 1e6)],
+)
+def test_dots_of_any_number_of_runs(count: int, metrics: tuple[str, ...], value: float, tmp_path: Path) -> None:
+    runs = [scored(tmp_path, f"run-{number}", value + 3 * number, metrics) for number in range(count)]
+    bare = scored(tmp_path, "not-scored", None)
+    figure = draw_scores([*runs, bare])
+    check(figure)
+    assert figure
+    assert figure.get_supxlabel().replace("\n", " ").endswith(f"1 of {count + 1} runs not scored")
+    assert draw_scores([bare]) is None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.plots.run_data import RunData, describe_run
+from mmerg.plots.run_data import RunData, describe_runs
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import RunRef, check_runs
 from tests.scoring.run_builder import build_run, make_manifest, result
@@ -59,10 +59,11 @@ def test_labels_name_what_differs_between_runs(runs: list[RunRef], expected: lis
     assert label_runs(runs) == expected
 
 
-def test_captions_name_the_run_and_its_number_of_finished_samples(tmp_path: Path) -> None:
+def test_captions_name_the_runs_and_their_number_of_finished_samples(tmp_path: Path) -> None:
     whole, part = (
         RunData(check_runs([build_run(tmp_path / name, [result("a/1")], samples=samples, model=name)])[0])
         for name, samples in (("big", 1), ("small", 5))
     )
-    assert describe_run(whole) == "demo test · targets=last emotions=all, n=1 · merg · big"
-    assert describe_run(part) == "demo test · targets=last emotions=all, n=5, 1 of 5 finished · merg · small"
+    assert describe_runs([whole]) == "demo test · targets=last emotions=all, n=1 · merg · big"
+    protocols = "targets=last emotions=all, n=1; targets=last emotions=all, n=5, 1 of 5 finished"
+    assert describe_runs([whole, part]) == f"demo test · {protocols} · merg · big; small"
