@@ -235,14 +235,10 @@ def read_lines(response: httpx.Response) -> Iterator[bytes]:
 
 
 def check_address(address: str) -> None:
-    """Raises ConfigError if a server's address is none, or if it contains a user name or password, which would be
-    written to files. The error does not show them."""
-    hint = "write it like http://127.0.0.1:11434"
-    if "@" in address:
-        what = "a host's address must not contain a user name or password: it appears in runs, reports and errors"
-        raise ConfigError(what, where="configuration", hint=f"{hint}; a proxy can authenticate by address instead")
+    """Raises ConfigError if `address` is not that of a server. (The settings refuse user names and passwords.)"""
     with suppress(httpx.InvalidURL):
         url = httpx.URL(address)
         if url.scheme in {"http", "https"} and url.host and not url.query:
             return
+    hint = "write it like http://127.0.0.1:11434"
     raise ConfigError("this is not a host's address", where=repr(address), hint=hint)

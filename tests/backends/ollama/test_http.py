@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from mmerg.backends.cancel import CancelToken
-from mmerg.backends.http import Deadlines, Http, check_address, read_lines
+from mmerg.backends.http import Deadlines, Http, read_lines
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.server_errors import OLLAMA
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.errors import CallError, Failure
 from tests.backends.conftest import (
     CLOSE,
     DRIP,
@@ -154,21 +154,6 @@ def test_unexpected_json_is_a_server_error(faulty: Faulty, path: str) -> None:
             ask_at(path, faulty.host)
         assert caught.value.failure is Failure.SERVER_ERROR
         assert len(str(caught.value)) < 1500
-
-
-# Addresses
-
-
-@pytest.mark.parametrize(
-    "host", ["http://name:secret@host:1", "https://secret@host", "http://a:secret@b:c@host:x/p", "http://:secret@"]
-)
-def test_an_address_with_a_password_is_refused_and_not_shown(host: str) -> None:
-    with pytest.raises(ConfigError, match="must not contain a user name or password") as caught:
-        check_address(host)
-    assert "secret" not in str(caught.value)
-    with pytest.raises(ConfigError) as described:
-        Ollama(host=host, model="m", load={"num_ctx": 512}).describe()
-    assert "secret" not in str(described.value)
 
 
 # Behaviour that httpx and ollama's client would have
