@@ -15,12 +15,23 @@ NonBlank = Annotated[str, Field(pattern=r"\S")]
 
 
 @dataclass(frozen=True, slots=True)
+class Crop:
+    """A rectangle of the picture, in fractions (0 to 1) of its width and height from the top left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
 class Clip:
-    """A span of a video file."""
+    """A span of a video file, and optionally a part of its picture."""
 
     path: Path
     start: float | None = None  # seconds in the file; None: from its beginning
     end: float | None = None  # seconds; None: to its end. With `end` alone, the file may be shorter
+    crop: Crop | None = None
 
     def __str__(self) -> str:
         start = "start" if self.start is None else self.start

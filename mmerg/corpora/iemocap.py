@@ -20,7 +20,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora import files
-from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
+from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.errors import CorpusError
 
 LABEL_SETS = {
@@ -30,6 +30,14 @@ LABEL_SETS = {
 LABELS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": "frustrated", "neu": "neutral"}
 OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis", "missing")  # xxx: no majority of evaluators
 ACTORS = {"F": "Woman", "M": "Man"}
+LEFT, RIGHT = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
+SIDES: dict[str, tuple[Crop | None, Crop | None]] = {  # the crop for the actor with the markers, and for the other
+    "auto": (LEFT, RIGHT),
+    "swapped": (RIGHT, LEFT),
+    "left": (LEFT, LEFT),
+    "right": (RIGHT, RIGHT),
+    "full": (None, None),
+}
 RELEASE = "IEMOCAP_full_release"
 TRANSCRIPTIONS, EVALUATIONS, FILMS = "dialog/transcriptions", "dialog/EmoEvaluation", "dialog/avi/DivX"
 DIALOGUE = re.compile(r"Ses0([1-5])[FM]_(?:impro|script)[0-9]{2}[0-9a-z_]{0,9}")
@@ -56,12 +64,16 @@ class Iemocap:
     Attributes:
         root: IEMOCAP_full_release or its parent folder.
         label_set: six, or four, which counts excited as happy. Turns with any other label have no emotion.
+        speaker_side: the part of the picture that a turn's clip shows, as the actors are filmed side by side. full
+            shows both. auto shows the left half for the actor with the markers (the letter in the dialogue's name) and
+            the right half for the other; swapped is the opposite. left and right show one half for both.
         clips: whether to find the clips; if not, only the texts are read.
     """
 
     root: str | Path
     sessions: Annotated[Sequence[Annotated[int, Field(ge=1, le=5)]], Field(min_length=1)] = (5,)
     label_set: Literal["six", "four"] = "six"
+    speaker_side: Literal["full", "auto", "swapped", "left", "right"] = "full"
     clips: bool = True
 
     def load(self) -> Corpus:
@@ -107,7 +119,9 @@ class Iemocap:
             emotion = None
         end = utterance.end if utterance.end > utterance.start else None
         notes["spans_reversed"] += end is None
-        clip = Clip(film, utterance.start, end) if film and end else None
+        markers, other = SIDES[self.speaker_side]
+        crop = markers if utterance.actor == utterance.id[len("Ses05")] else other
+        clip = Clip(film, utterance.start, end, crop) if film and end else None
         return Turn(ACTORS[utterance.actor], utterance.text, emotion, clip, utterance.start, end)
 
 

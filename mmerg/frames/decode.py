@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
-from mmerg.frames.picture import Picture, fit_size, halve_picture
+from mmerg.frames.picture import Picture, crop_picture, fit_size, halve_picture
 from mmerg.frames.video import DecodedFrame, Video
 from mmerg.settings.model import FramesSettings
 
@@ -24,7 +24,7 @@ class Candidate:
     """A frame that may become a keyframe."""
 
     time: float  # seconds in the file
-    picture: Picture  # at least of `size`, and with a long side under twice `frames.long_side`
+    picture: Picture  # cropped, at least of `size`, and with a long side under twice `frames.long_side`
     size: tuple[int, int]  # width and height of the keyframe in pixels
 
 
@@ -69,13 +69,14 @@ class _SpanFrames:
         return before.time < start < time and time >= min(start + self.step, self.end)
 
     def add(self, time: float, whole: Picture) -> None:
-        """Adds the frame as a candidate, shrunk to a bounded size."""
-        size = fit_size(whole.shape[1], whole.shape[0], self.settings.long_side)
+        """Adds the cropped frame as a candidate, shrunk to a bounded size."""
+        part = crop_picture(whole, self.clip.crop)
+        size = fit_size(part.shape[1], part.shape[0], self.settings.long_side)
         if min(size) < MIN_SIDE:
             what = f"the frame would have {size[0]}x{size[1]} pixels, under {MIN_SIDE} on its short side"
-            self._fail("too_small", what, "raise frames.long_side")
+            self._fail("too_small", what, "raise frames.long_side, or use the whole picture")
             return
-        self.candidates.append(Candidate(time, halve_picture(whole, 2 * self.settings.long_side), size))
+        self.candidates.append(Candidate(time, halve_picture(part, 2 * self.settings.long_side), size))
         if len(self.candidates) >= 2 * self.density:  # the header claimed too short a length
             self.candidates = self.candidates[::2]
             self.step *= 2.0

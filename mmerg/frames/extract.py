@@ -1,6 +1,6 @@
 """Keyframes from clips. A file is decoded once for all its spans.
 
-Stored frames are used again until the file, span or settings change. A bad clip does not affect other clips.
+Stored frames are used again until the file, span, crop or settings change. A bad clip does not affect other clips.
 
     for frames in extract([Clip(Path("dia1_utt0.mp4"))], FramesSettings(), FrameStore(Path("cache/frames"))):
         if isinstance(frames, ClipError): ...  # frames.reason: missing, unreadable, empty, too_long, outside,

@@ -1,4 +1,4 @@
-"""Functions that shrink, encode and combine pictures. No other module imports OpenCV.
+"""Functions that crop, shrink, encode and combine pictures. No other module imports OpenCV.
 
 data = to_jpeg(shrink(picture, fit_size(1280, 720, 448)), quality=85)
 """
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mmerg.corpora.dialogue import Crop
 from mmerg.errors import ClipError
 
 Picture: TypeAlias = NDArray[np.uint8]  # (height, width, 3), in BGR order
@@ -31,6 +32,16 @@ class _OpenCV:
 
 
 cv2 = _OpenCV()
+
+
+def crop_picture(picture: Picture, crop: Crop | None) -> Picture:
+    """Returns a view of the part of the picture in `crop`, with edges rounded to whole pixels inside the picture."""
+    if crop is None:
+        return picture
+    height, width = picture.shape[:2]
+    left, right = (max(round(x * width), 0) for x in (crop.x, crop.x + crop.width))
+    top, bottom = (max(round(y * height), 0) for y in (crop.y, crop.y + crop.height))
+    return picture[top:bottom, left:right]
 
 
 def fit_size(width: int, height: int, long_side: int) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """The media of a study: clips as short MP4 files, or the keyframes of the runs.
 
-Files have random names and no metadata. A clip is cut as the model saw it, and ends before the target.
+Files have random names and no metadata. A clip is cut and cropped as the model saw it, and ends before the target.
 """
 
 import math
@@ -13,6 +13,7 @@ from mmerg.corpora.dialogue import Clip
 from mmerg.engine.keyframes import get_recent_clips
 from mmerg.errors import ClipError, ConfigError, RunError, preview
 from mmerg.experiment.plan import SamplePlan
+from mmerg.frames.picture import crop_picture
 from mmerg.frames.store import Frame
 from mmerg.frames.video import Video
 from mmerg.rating.builder import Media
@@ -94,7 +95,7 @@ def _read_frames(run: RunResults, sample: str) -> dict[int, tuple[Frame, ...]]:
 
 
 def write_clip(clip: Clip, path: Path) -> None:
-    """Writes the clip's span as H.264, at most HEIGHT pixels high, with its sound as AAC. Raises ConfigError
+    """Writes the clip's span and crop as H.264, at most HEIGHT pixels high, with its sound as AAC. Raises ConfigError
     if it cannot be converted, or has no frame."""
     import av
 
@@ -112,7 +113,7 @@ def write_clip(clip: Clip, path: Path) -> None:
             with Video(clip.path) as video:
                 for frame in video.frames():
                     if start <= frame.time < end:
-                        pixels = av.VideoFrame.from_ndarray(frame.picture(), format="bgr24")
+                        pixels = av.VideoFrame.from_ndarray(crop_picture(frame.picture(), clip.crop), format="bgr24")
                         if size is None:
                             scale = min(1.0, HEIGHT / pixels.height) / 2
                             size = round(pixels.width * scale) * 2, round(pixels.height * scale) * 2

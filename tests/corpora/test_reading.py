@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mmerg.console.terminal import run_command
-from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
+from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.reading import check_corpus, clip_files, read_corpus
 from mmerg.errors import CorpusError
@@ -119,7 +119,7 @@ def test_missing_and_changed_clips_are_detected(tmp_path: Path) -> None:
     names = ["a.mp4", "b.mp4", "c.mp4"]
     for name in names:
         (tmp_path / name).write_bytes(b"clip")
-    clips = [*(Clip(tmp_path / name) for name in names), Clip(tmp_path / "a.mp4", 1.0, 2.0)]
+    clips = [*(Clip(tmp_path / name) for name in names), Clip(tmp_path / "a.mp4", 1.0, 2.0, Crop(0, 0, 0.5, 1))]
     filmed = corpus(dialogues=(talk(turns=tuple(ana(clip=clip) for clip in clips)),))
     before = Snapshot.take([*clip_files(filmed), tmp_path / "never.mp4", tmp_path / "nu\0ll.mp4", tmp_path])
     assert before.find_changed() == []

@@ -40,18 +40,18 @@ def _texture(scene: int, *, blurred: bool) -> Picture:
     return np.asarray(cv2.GaussianBlur(image, (0, 0), 4) if blurred else image)
 
 
-def code(picture: Picture) -> int:
-    """Decodes the number in the left half of a picture."""
+def code(picture: Picture, *, halves: int = 2) -> int:
+    """Decodes the number in the left half of a picture, or in all of it if it is only one half (halves=1)."""
     height, width = picture.shape[:2]
-    block = width / 2 / BITS
+    block = width / halves / BITS
     row = picture[round(height - height / 12)]
     return sum(int(row[round((bit + 0.5) * block)].mean() > 127) << bit for bit in range(BITS))
 
 
-def codes(outcome: tuple[Frame, ...] | ClipError, store: FrameStore) -> list[int]:
+def codes(outcome: tuple[Frame, ...] | ClipError, store: FrameStore, *, halves: int = 2) -> list[int]:
     """Decodes the numbers of extracted frames. Fails if the outcome is an error."""
     assert isinstance(outcome, tuple), outcome
-    return [code(from_jpeg(store.read(frame.sha256))) for frame in outcome]
+    return [code(from_jpeg(store.read(frame.sha256)), halves=halves) for frame in outcome]
 
 
 def write(path: Path, pictures: Iterable[Picture], fourcc: str = "mp4v") -> Path:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.corpora.dialogue import Clip
+from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.store import FrameStore
@@ -96,13 +96,14 @@ def test_a_bad_clip_does_not_affect_others(tmp_path: Path, clip100: Path, store:
         Clip(clip100, 9.0, 10.0),
         Clip(tmp_path / "missing.mp4"),
         Clip(clip100, 2.0, 1.0),
+        Clip(clip100, 1.0, 2.0, Crop(0.9, 0.0, 0.05, 1.0)),
         Clip(clip100, 1.0, 2.0),
     ]
     outcomes = extract(clips, SETTINGS, store)
-    reasons = [error_reason(outcomes[index]) for index in (0, 2, 3, 4)]
-    assert reasons == ["unreadable", "outside", "missing", "bad_span"]
+    reasons = [error_reason(outcomes[index]) for index in (0, 2, 3, 4, 5)]
+    assert reasons == ["unreadable", "outside", "missing", "bad_span", "too_small"]
     assert all(0 <= number < 25 for number in codes(outcomes[1], store))
-    assert all(25 <= number < 50 for number in codes(outcomes[5], store))
+    assert all(25 <= number < 50 for number in codes(outcomes[6], store))
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1.0, "too_long"), (3.96, "too_long"), (4.0, "")])

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mmerg.corpora.dialogue import Clip
+from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.settings.model import FramesSettings
-from tests.frames.clips import FPS, codes, numbered, picture, write
+from tests.frames.clips import FPS, RIGHT, codes, numbered, picture, write
 
+LEFT_HALF, RIGHT_HALF = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
 SETTINGS = FramesSettings()
 # In hundredths of a second. The shared clip has a frame at every fourth.
 hundredths = st.none() | st.integers(0, 450)
@@ -52,6 +53,19 @@ def test_a_span_is_half_open_and_gives_as_many_frames_as_possible(
         assert min(k, len(inside)) <= len(numbers) <= k
         assert numbers == sorted(set(numbers))
         assert set(numbers) <= {(start or 0) // 4, *inside}
+
+
+def test_a_crop_shows_its_part_of_the_picture(clip100: Path, store: FrameStore) -> None:
+    left, right, whole = extract(
+        [Clip(clip100, 1.0, 3.0, LEFT_HALF), Clip(clip100, 1.0, 3.0, RIGHT_HALF), Clip(clip100, 1.0, 3.0)],
+        SETTINGS,
+        store,
+    )
+    assert isinstance(right, tuple)
+    assert {(frame.width, frame.height) for frame in right} == {(160, 192)}
+    assert all(25 <= number < 75 for number in codes(left, store, halves=1))
+    assert all(25 + RIGHT <= number < 75 + RIGHT for number in codes(right, store, halves=1))
+    assert all(25 <= number < 75 for number in codes(whole, store))
 
 
 def test_frames_are_shrunk_to_the_long_side_and_never_enlarged(clip100: Path, store: FrameStore) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.corpora.dialogue import Clip
+from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.store import Frame, FrameStore, InMemoryFrameStore
@@ -44,11 +44,12 @@ def test_a_store_in_memory_has_the_same_frames_and_uses_them_again(clip30_avi: P
     assert not in_memory.folder.exists()
 
 
-def test_another_span_or_setting_gives_other_frames(clip30_avi: Path, store: FrameStore) -> None:
+def test_another_span_crop_or_setting_gives_other_frames(clip30_avi: Path, store: FrameStore) -> None:
     clip = Clip(clip30_avi, 0.0, 1.0)
     variants = [
         (clip, SETTINGS),
         (replace(clip, start=0.04), SETTINGS),
+        (replace(clip, crop=Crop(0.5, 0.0, 0.5, 1.0)), SETTINGS),
         *((clip, SETTINGS.model_copy(update=change)) for change in ({"per_clip": 3}, {"method": "uniform"})),
         *((clip, SETTINGS.model_copy(update=change)) for change in ({"long_side": 200}, {"jpeg_quality": 50})),
     ]

@@ -10,7 +10,7 @@ import cv2
 import pytest
 
 import mmerg
-from mmerg.corpora.dialogue import Clip
+from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.corpora.folder import demo_root
 from mmerg.errors import ConfigError, RunError
 from mmerg.rating.form import read_form
@@ -105,10 +105,12 @@ def test_the_public_folder_names_no_run_system_model_or_sample(
         assert not [word for word in secret if word in content], file
 
 
-def test_a_clip_is_cut_and_without_metadata(tmp_path: Path) -> None:
-    clip = Clip(demo_root() / "fine_talk.mp4", 1.0, 2.0)
+def test_a_clip_is_cut_cropped_and_without_metadata(tmp_path: Path) -> None:
+    clip = Clip(demo_root() / "fine_talk.mp4", 1.0, 2.0, Crop(0.0, 0.0, 0.5, 1.0))
     write_clip(clip, tmp_path / "a.mp4")
     video, whole = cv2.VideoCapture(str(tmp_path / "a.mp4")), cv2.VideoCapture(str(clip.path))
+    width = cv2.CAP_PROP_FRAME_WIDTH
+    assert video.get(width) == pytest.approx(whole.get(width) / 2, abs=2)
     frames = 0
     while video.read()[0]:
         frames += 1
