@@ -54,16 +54,14 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
     for number, run in enumerate(runs, start=1):
         scores = {column: score for column in paper.columns if (score := run.score(column))}
         rows.append(TableRow(f"· run {number}", "ours", scores, _note_self_judged(paper, run)))
-    finished = [index for index, run in enumerate(runs) if not run.scores.unfinished]
-    for group in group_by_setting([runs[index].manifest for index in finished]):
+    finished = [run for run in runs if not run.scores.unfinished]
+    for group in group_by_setting([run.manifest for run in finished]):
         seeds = [finished[index] for index in group]
         if len(seeds) > 1:
-            means = {
-                column: average_over_seeds([runs[index].score(column) for index in seeds]) for column in paper.columns
-            }
-            name = f"· mean ± sd of runs {', '.join(str(index + 1) for index in seeds)}"
-            scores = {column: mean for column, mean in means.items() if mean}
-            rows.append(TableRow(name, "seeds", scores, _note_self_judged(paper, runs[seeds[0]])))
+            averages = ((column, average_over_seeds([run.score(column) for run in seeds])) for column in paper.columns)
+            means = {column: mean for column, mean in averages if mean}
+            numbers = ", ".join(str(runs.index(run) + 1) for run in seeds)
+            rows.append(TableRow(f"· mean ± sd of runs {numbers}", "seeds", means, _note_self_judged(paper, seeds[0])))
     unequal = describe_unequal_inputs(runs, [run.scores.inputs for run in runs])
     return RunTable(paper, tuple(rows), tuple(_list_notes(paper, runs, rows)), unequal)
 
