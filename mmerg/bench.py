@@ -20,7 +20,7 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.build import load_corpus
 from mmerg.experiment.sweep import JobOutcome, Row, describe_cost, list_notes
 from mmerg.scoring.launch import add_table_arguments, score
-from mmerg.scoring.standard import add_arguments, check_options, read_options
+from mmerg.scoring.standard import add_arguments, read_options
 from mmerg.settings.compose import compose
 from mmerg.settings.groups import check_folder
 from mmerg.settings.model import RunSettings
@@ -32,7 +32,7 @@ PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12
 def bench(out: Console, given: argparse.Namespace) -> int:
     """Runs the backbones, prints the table and returns the exit code. Raises MmergError if settings, options or data
     are wrong, before the first run, and if no backbone could run."""
-    check_options(read_options(given))
+    read_options(given)  # an invalid option would end the command after all runs
     if given.config_dir:
         given.config_dir = check_folder(given.config_dir)
     names = list(dict.fromkeys(given.backbones or PAPER))

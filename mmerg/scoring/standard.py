@@ -59,21 +59,17 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
 
 
 def read_options(given: argparse.Namespace) -> Options:
+    """Reads the options of `add_arguments`. Raises ConfigError for an invalid option."""
+    for name, least in {"resamples": 1, "seed": 0}.items():
+        if (value := getattr(given, name)) < least:
+            raise ConfigError(f"{name} is {value}, it must be {least} or more", where=f"--{name}")
     values = vars(given) | {"bert": given.bert_model if given.bert else None}
     return Options(**{field.name: values[field.name] for field in fields(Options) if field.name in values})
 
 
-def check_options(options: Options) -> None:
-    """Raises ConfigError for an invalid option."""
-    for name, minimum in {"resamples": 1, "seed": 0}.items():
-        if (value := getattr(options, name)) < minimum:
-            raise ConfigError(f"{name} is {value}, it must be {minimum} or more", where=f"--{name}")
-
-
 def standard_metrics(manifest: Manifest, options: Options) -> list[Metric]:
-    """Returns the metrics of a run, those that judge first, and loads the models that they need. Raises ConfigError for
-    an invalid option, or if a model cannot be loaded."""
-    check_options(options)
+    """Returns the metrics of a run, those that judge first, and loads the models that they need. Raises ConfigError if
+    a custom metric is wrong, or if a model cannot be loaded."""
     metrics = [
         accuracy(),
         *baseline_metrics(manifest.corpus.labels),
