@@ -11,7 +11,6 @@ from mmerg.scoring.paired import MetricComparison
 from mmerg.scoring.shares import holm
 from mmerg.storage.record import read_record
 from tests.compared_runs import FEW, edit_run, make_results, write_run, write_two_runs
-from tests.scoring.run_builder import result
 
 
 def compare(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -89,16 +88,6 @@ def test_the_same_command_gives_the_same_bytes_and_changes_no_run(pair: tuple[st
         main([*pair, *FEW, "--seed", seed, "--json", str(file)])
     assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
     assert state() == before
-
-
-def test_dialogues_with_several_samples_are_exchanged_as_a_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sides = []
-    for name, forecast in (("first", "anger"), ("second", "joy")):
-        lines = [result(f"d{number // 3}/{number}", "Well.", forecast, gold="joy") for number in range(12)]
-        sides.append(write_run(tmp_path / name, lines))
-    assert "acc: permutation, all 16 exchanges of 4 dialogues" in compare(capsys, *sides)
 
 
 def test_perplexities_of_two_models_are_not_compared(

@@ -21,12 +21,6 @@ def test_a_failed_sample_is_wrong_and_one_without_a_gold_label_does_not_count() 
     assert (compute(accuracy(ok_only=True), MIXED), count(accuracy(ok_only=True), MIXED)) == (50.0, 4)
 
 
-def test_macro_f1_averages_over_the_gold_labels() -> None:
-    # joy: 1 hit, 2 gold, 1 forecast; sadness: 1 hit, 2 gold (1 failed), 2 forecasts; anger: no hit; fear: never gold
-    assert compute(f1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
-    assert count(f1(), MIXED) == 5
-
-
 @given(st.lists(st.one_of(LABEL, st.tuples(LABEL, LABEL)), min_size=1, max_size=12), st.data())
 def test_scores_of_draws_equal_those_of_scikit_learn(pairs: list[str | tuple[str, str]], data: st.DataObject) -> None:
     """F1 averages over the labels of all results, also of those that are not drawn."""
