@@ -26,7 +26,7 @@ WIDTH = 3.3  # inches
 SMALL = 7.0  # points
 LINE = 0.13  # inches; the height of a line of small text
 MAX_LABEL = 32  # characters
-INK, GREY = "#1a1a1a", "#555555"
+INK, GREY, FAINT = "#1a1a1a", "#555555", "#d9d9d9"
 _DATES_AND_PROGRAMS = {
     "png": ("Software",),
     "svg": ("Date", "Creator"),
