@@ -230,7 +230,7 @@ def test_a_failed_call_fails_one_sample_and_can_be_retried(tmp_path: Path) -> No
         judgement = judged.rated()
         assert (judgement.n, judgement.failed, judgement.scores["empathy"].n) == (SAMPLES, 1, SAMPLES)
         ill[0] = False
-        assert judged(judged.a, "only_failed=true").returncode == 0
+        assert judged(judged.a).returncode == 0
         assert judged.rated().n == SAMPLES + 1
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -121,7 +120,7 @@ def test_clips_that_vanish_during_a_run_fail_their_samples_until_they_are_back(t
         assert "3 clips are missing or changed since the run started (clip1.mp4, clip2.mp4, clip3.mp4)" in output
         for clip in clips[1:]:
             (away / clip.name).rename(clip)
-        again = run("backbone.concurrency=1", "only_failed=true")
+        again = run("backbone.concurrency=1")
         assert again.returncode == 0, again.stdout + again.stderr
         assert {result.status for result in run.results()} == {"ok"}
         assert "since the run started" not in again.stdout
@@ -191,36 +190,12 @@ def test_one_failed_sample_costs_one_sample_and_can_be_retried(corpus: Path, tmp
         [failed] = [result for result in run.results() if result.status == "failed"]
         assert (failed.id, failed.failure) == ("d2/4", "schema_invalid")
         assert "schema_invalid" in done.stdout
-        before = server.calls
-        assert run("cache=off").returncode == 1
-        assert server.calls == before
         ill[0] = False
-        again = run("cache=off", "only_failed=true")
+        again = run("cache=off")
         assert again.returncode == 0
-        assert "; retrying 1 of 4 samples" in again.stdout
-        assert "4 selected" not in again.stdout
+        assert "3 samples are already finished\nretrying 1 failed sample\n" in again.stdout
         assert [result.id for result in run.results()] == [f"d{n}/4" for n in range(DIALOGUES)]
         assert {result.status for result in run.results()} == {"ok"}
-
-
-def test_repeats_without_a_run_do_not_stop_the_retry_of_others(corpus: Path, tmp_path: Path) -> None:
-    is_faulty = [True]
-    repeats = ("cache=off", "limit=1", "repeats=2", "memory=none", "backbone.sampling.temperature=0.7")
-
-    def answer(body: dict[str, Any]) -> str:
-        return "no JSON" if is_faulty[0] else merg_answer(body)
-
-    with scripted_ollama(answer=answer) as server:
-        run = Runner(corpus, tmp_path / "runs", server.url)
-        assert run(*repeats).returncode == 1
-        first, second = sorted(run.runs.glob("folder-*"), key=lambda path: read_manifest(path).setting("seed"))
-        shutil.rmtree(first)
-        is_faulty[0] = False
-        retried = run(*repeats, "only_failed=true")
-    assert retried.returncode == 0, retried.stderr
-    assert "there is no run with seed 0 yet" in retried.stdout
-    assert [path.name for path in run.runs.glob("folder-*")] == [second.name]
-    assert [result.status for result in run.results()] == ["ok"]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -229,31 +204,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_retrying_samples_of_a_new_run_is_refused(run: Runner, server: ScriptedOllama) -> None:
-    done = run("only_failed=true")
-    assert done.returncode == 2
-    assert f"no run in {run.runs} has a name like folder-merg-qwen2.5vl-7b-…" in done.stderr
-    assert not run.runs.exists()
-    run("limit=1")
-    before, calls = contents(run.runs), server.calls
-    done = run("limit=1", "only_failed=true", "system.stages.sgrg.sampling.num_predict=400")
-    assert done.returncode == 2
-    assert "this would be a new run, in which nothing failed" in done.stderr
-    differs = "system.stages.sgrg.sampling.num_predict 160 → 400"
-    assert f"compared with {run.folder().name}, {differs}\n" in done.stderr
-    assert "remove only_failed to run all samples" in done.stderr
-    assert (contents(run.runs), server.calls) == (before, calls)
-    run.folder().rename(run.runs / run.folder().name.replace("-7b-", "-7b-cold-"))  # as with tags=[cold]
-    assert "only the name or the tags differ" in run("limit=1", "only_failed=true").stderr
-
-
-def test_a_run_without_failures_has_nothing_to_retry(run: Runner, server: ScriptedOllama) -> None:
+def test_a_finished_run_makes_no_call_and_writes_nothing(run: Runner, server: ScriptedOllama) -> None:
     done = run("limit=1")
     assert "no clip was found, not even missing.mp4: samples run as text only" in done.stdout
     before, calls = contents(run.runs), server.calls
-    done = run("only_failed=true")
+    done = run("limit=1")
     assert done.returncode == 0, done.stderr
-    assert "no sample of this run failed: there is nothing to retry" in done.stdout
+    assert "1 sample is already finished" in done.stdout
     assert done.stdout.splitlines()[-1] == f"run: {run.folder()}"
     assert (contents(run.runs), server.calls) == (before, calls)
 

@@ -21,14 +21,14 @@ LINE_INTERVAL = 30.0  # seconds between plain lines while no sample ends
 class Progress:
     """A display of samples, calls, tokens per second and the time left. Without a terminal it prints a line at the
     start, when a sample ends, and every `interval` seconds, as a call may take minutes. total: the number of samples to
-    run. kept: the number of samples that an earlier start finished, of which `kept_failed` failed."""
+    run. kept: the number of samples that an earlier start finished. retried: the number to run that failed before."""
 
     def __init__(
-        self, console: Console, total: int, kept: int, kept_failed: int = 0, interval: float = LINE_INTERVAL
+        self, console: Console, total: int, kept: int, retried: int = 0, interval: float = LINE_INTERVAL
     ) -> None:
         self.kept = kept
         self.model_calls = 0  # calls to a model, without cached completions
-        self._console, self._total, self._kept_failed, self._interval = console, total, kept_failed, interval
+        self._console, self._total, self._retried, self._interval = console, total, retried, interval
         self._ended = self._failed = self._started = self._cached = self._tokens = 0
         self._start = self._last_end = time.monotonic()
         self._lock = threading.Lock()
@@ -37,11 +37,9 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self.kept:
-            finished = "is already finished" if self.kept == 1 else "are already finished"
-            line = f"{plural(self.kept, 'sample')} {finished}"
-            if self._kept_failed:
-                line += f", {self._kept_failed} of them failed: only_failed=true retries these"
-            self._console.print(line)
+            self._console.print(f"{plural(self.kept, 'sample')} {'is' if self.kept == 1 else 'are'} already finished")
+        if self._retried:
+            self._console.print(f"retrying {plural(self._retried, 'failed sample')}")
         if self._live:
             self._live.start()
         elif self._total and not self._console.is_terminal:

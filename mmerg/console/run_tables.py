@@ -132,7 +132,7 @@ def tabulate_failures(results: Iterable[Result | Verdicts]) -> Table | None:
     counts = Counter(str(result.failure) for result in failed)
     title = f"{len(failed)} failed"
     if counts.keys() - {Failure.ABSENT, Failure.CODE_ERROR}:
-        title += "; only_failed=true retries them; add cache=off if the model's completions were unusable"
+        title += "; the same command retries them; add cache=off if the model's completions were unusable"
     table = Table("failure", title=title, title_justify="left")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")

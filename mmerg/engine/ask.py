@@ -40,10 +40,7 @@ HINTS = {
 }
 Place = dict[str, Any]  # fields of events: sample, t, stage, attempt
 REQUESTS = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint in the prompt
-FIX_CODE = (
-    "fix it and repeat the command: with other code it is a new run, which takes equal calls from the completion cache "
-    "(if the class has a `digest` that has not changed, add only_failed=true)"
-)
+FIX_CODE = "fix it and repeat the command, which takes equal calls from the completion cache"
 
 
 @dataclass(frozen=True)

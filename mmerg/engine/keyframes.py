@@ -107,7 +107,7 @@ class ClipPrefetcher:
         outcomes = extract(clips, settings, store)
         for path in self.snapshot.find_changed({clip.path for clip in clips}):
             what = f"a clip {'has changed' if path.exists() else 'has disappeared'} since the run started"
-            hint = "restore the file or mount its disk, then retry the sample with only_failed=true"
+            hint = "restore the file or mount its disk, then run the same command again to retry the sample"
             raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)
         return outcomes
 

@@ -14,11 +14,11 @@ from mmerg.experiment.work import DRY_RUN
 from mmerg.runs.result import Result
 
 
-def announce(out: Console, plan: Plan, scope: str, engine: Engine) -> None:
-    """Prints the corpus, the protocol, the engine, and the inputs that agents lack. scope: the samples; "" for all."""
+def announce(out: Console, plan: Plan, engine: Engine) -> None:
+    """Prints the corpus, the protocol, the engine, and the inputs that agents lack."""
     samples = plan.samples
     of_shard = f" of shard {plan.folder.shard}" if plan.folder.shard else ""
-    scope = scope or f"{len(samples.wanted)} selected{of_shard}"
+    scope = f"{len(samples.wanted)} selected{of_shard}"
     corpus = samples.corpus
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.notes_text}"))
     out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {scope}"))

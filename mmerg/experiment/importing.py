@@ -123,7 +123,7 @@ def _write(path: Path, manifest: Manifest, selection: Selection, replies: Mappin
         return build_result(sample, decide, emit).model_copy(update={"seconds": 0.0})
 
     with Run(path, manifest) as run:
-        for sample in select_pending(selection.samples, run.results, only_failed=False):
+        for sample in select_pending(selection.samples, run.results):
             run.record(sample.id, partial(imported, sample))
         run.seal(sample.id for sample in selection.samples)
         return list(run.results.values())

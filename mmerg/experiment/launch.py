@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 from rich.console import Console
@@ -15,7 +15,7 @@ from mmerg.corpora.reading import clip_files
 from mmerg.errors import preview
 from mmerg.experiment.announce import announce, print_results
 from mmerg.experiment.plan import Plan, plan_run
-from mmerg.experiment.work import is_new, refuse_new, run_items, select_pending
+from mmerg.experiment.work import is_new, run_items, select_pending
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_partial_results
 from mmerg.runs.identity import CLIPS
@@ -30,23 +30,10 @@ from mmerg.storage.files import Snapshot
 def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[RunOutcome]:
     """Makes one run per repeat, and yields the outcome of each. brief: print tables without the replies, as in a sweep.
     row: the name of the sweep's row, such as "top_k=3". Raises MmergError if nothing can run."""
-    plans: Iterable[Plan] = plan_run(settings, row).repeats(settings.repeats)
-    if settings.only_failed:
-        plans = _select_started(list(plans), console())
-    for plan in plans:
+    for plan in plan_run(settings, row).repeats(settings.repeats):
         outcome = run_plan(plan, console(), brief)
         print(f"run: {printable(str(plan.path))}")  # noqa: T201 - programs read the last line: no wrapping
         yield outcome
-
-
-def _select_started(repeats: Sequence[Plan], out: Console) -> list[Plan]:
-    """Selects the repeats that have a run to retry. Raises ConfigError if none has."""
-    new = {plan.seed for plan in repeats if is_new(plan.path)}
-    if len(new) == len(repeats):
-        refuse_new(repeats[0].settings, repeats[0].identity, repeats[0].run)
-    for seed in sorted(new):
-        out.print(f"there is no run with seed {seed} yet, so nothing of it to retry")
-    return [plan for plan in repeats if plan.seed not in new]
 
 
 def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
@@ -56,7 +43,7 @@ def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
     wanted = plan.samples.wanted
     manifest_before = None if is_new(plan.path) else read_manifest(plan.path)
     before = read_partial_results(plan.path, manifest_before) if manifest_before else Results(Result)
-    remaining = select_pending(wanted, before, plan.only_failed)
+    remaining = select_pending(wanted, before)
     if manifest_before and not remaining and _is_complete(plan, clips, manifest_before, before):
         return _print_finished(plan, out, manifest_before, before, brief)
     with ExitStack() as opened:
@@ -64,8 +51,7 @@ def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
         opened.enter_context(closing(pool))
         if auditor := plan.system.auditor:
             auditor.check_engine(engine, "auditor")
-        retried = f"retrying {len(remaining)} of {len(wanted)} samples" if plan.only_failed else ""
-        announce(out, plan, retried, engine)
+        announce(out, plan, engine)
         for host, why in pool.list_down().items():
             out.print(escape(f"host {host} is skipped for now: {why}"))
         plan.system.open_memories(out)
@@ -73,7 +59,7 @@ def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
         for memory in manifest.memories.values():
             out.print(escape(describe_memory(memory)))
         with Run(plan.path, manifest, before) as run:
-            remaining = select_pending(wanted, run.results, plan.only_failed)
+            remaining = select_pending(wanted, run.results)
             experiment = plan.experiment(engine, remaining)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
@@ -99,19 +85,16 @@ def _prepare_shard(plan: Plan) -> None:
 
 def _is_complete(plan: Plan, clips: Snapshot, manifest: Manifest, results: Results[Result]) -> bool:
     """Returns True if the last start of the run ended, and the clips are still the same."""
-    ended = plan.only_failed or (manifest.records == len(results) and results.is_complete(plan.samples.ids))
+    ended = manifest.records == len(results) and results.is_complete(plan.samples.ids)
     return ended and manifest.identity.get(CLIPS) == clips.digest()
 
 
 def _print_finished(plan: Plan, out: Console, manifest: Manifest, results: Results[Result], brief: bool) -> RunOutcome:
     """Prints the tables of a run that has nothing left to do."""
     finished = results.select(sample.id for sample in plan.samples.wanted).values()
-    if plan.only_failed:
-        out.print("no sample of this run failed: there is nothing to retry")
-    else:
-        announce(out, plan, "", manifest.engine)
-        out.print(f"{plural(len(finished), 'sample')} {'is' if len(finished) == 1 else 'are'} already finished")
-        print_results(out, plan.backbone, finished, brief)
+    announce(out, plan, manifest.engine)
+    out.print(f"{plural(len(finished), 'sample')} {'is' if len(finished) == 1 else 'are'} already finished")
+    print_results(out, plan.backbone, finished, brief)
     return RunOutcome.from_results(plan.path, finished, kept=len(finished), made=0)
 
 
@@ -121,6 +104,6 @@ def _warn_of_changed(out: Console, clips: Snapshot) -> None:
         names = preview([clip.name for clip in changed], 3)
         warning = (
             f"{len(changed)} {clips_are} missing or changed since the run started ({names}), so the samples that show "
-            "them failed. Restore the clips, then retry these samples with only_failed=true"
+            "them failed. Restore the clips, then run the same command again to retry these samples"
         )
         out.print(escape(warning))

@@ -9,7 +9,7 @@ Only the functions here take all settings of a run. Each setting takes effect in
     system, memory, sources, frames         SystemPlan (mmerg.systems.build, mmerg.experiment.build)
     backbone, backend, cache, cache_dir     BackbonePlan (mmerg.experiment.backbone)
     runs, name, tags, shard                 FolderPlan
-    seed, repeats, only_failed              Plan
+    seed, repeats                           Plan
 """
 
 from __future__ import annotations
@@ -171,7 +171,6 @@ class Plan:
     backbone: BackbonePlan
     folder: FolderPlan
     seed: int
-    only_failed: bool
     note: str = ""  # on settings that mmerg chose or ignored
 
     @cached_property
@@ -247,7 +246,6 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
             backbone=backbone,
             folder=FolderPlan(Path(settings.runs), names, settings.name or "", settings.tags, shard, row),
             seed=settings.seed,
-            only_failed=settings.only_failed,
             note=note,
         )
 

@@ -143,7 +143,7 @@ class Judging:
         path = Path(self.settings.runs) / f"judge-{self.settings.judge.name}-{folder_name(self.backbone.name)}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
             items = judging_set.items[: self.settings.limit]
-            remaining = select_pending(items, folder.results, self.settings.only_failed)
+            remaining = select_pending(items, folder.results)
             run_items(folder, items, remaining, self.judge.judge_item, pool, out)
             folder.seal([item.id for item in judging_set.items])
             verdicts = list(folder.results.select(item.id for item in judging_set.items).values())

@@ -53,7 +53,7 @@ class StudyBuilder:
         if len(usable) < settings.items:
             why = "have a reply from every run" + " and the corpus" * settings.human
             what = f"items={settings.items}, but only {len(usable)} of {len(common.items)} common samples {why}"
-            raise ConfigError(what, where="items", hint=f"items={len(usable)}, or finish the runs (only_failed=true)")
+            raise ConfigError(what, where="items", hint=f"items={len(usable)}, or run the same commands again")
         self.skipped = {**common.skipped, "without a reply from every candidate": len(common.items) - len(usable)}
         emotions = {result.id: result.gold_emotion or "" for result in runs[0].results}
         self.samples = {item.id: item for item in self._draw(usable, emotions)}

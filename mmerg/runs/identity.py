@@ -44,7 +44,6 @@ Digests = dict[str, str]  # keyed by the names above
 CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", "auditor"
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
 _RESERVED = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # a file with such a name also gets its folder's name
-KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # known once the clips are listed and a server has responded
 RUNTIME_KEYS = tuple(
     dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME_ONLY))
 )

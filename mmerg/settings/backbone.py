@@ -137,7 +137,6 @@ class BatchSettings(CallSettings):
 
     seed: Seed = 0
     limit: Annotated[PositiveInt | None, RUNTIME_ONLY] = None
-    only_failed: Annotated[bool, RUNTIME_ONLY] = False
     cache: Annotated[Literal["off", "read", "on"], RUNTIME_ONLY] = "on"
     runs: Annotated[str, PLACE, RUNTIME_ONLY] = "runs"
     cache_dir: Annotated[str, PLACE, RUNTIME_ONLY]

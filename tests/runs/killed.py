@@ -1,9 +1,9 @@
 """Compares a run that is killed repeatedly with an undisturbed one: nothing may be lost, duplicated or changed.
 
 A process runs 24 samples with four threads, a third of which fail. SIGKILL ends it after a random time, several times;
-then it may finish. The same follows with only_failed, which retries the failures. The results must equal those of an
+then it may finish. The same follows once the cause of the failures is mended. The results must equal those of an
 undisturbed run byte for byte, a sample's events and line must be of the same attempt, and no finished sample may run
-again.
+again, but for those that failed.
 
     python -m tests.runs.killed 50
 """
@@ -31,7 +31,7 @@ from tests.scoring.run_builder import make_manifest, result
 SAMPLES_OF_IT, PAUSE = 24, 0.002  # seconds from one event to the next
 
 
-def work(folder: Path, only_failed: bool) -> None:
+def work(folder: Path, mended: bool) -> None:
     """Runs pending samples, and records those that it starts: the process to kill."""
     samples = [result(f"d{number}/é {number}") for number in range(SAMPLES_OF_IT)]
     with Run(folder, make_manifest([])) as run, (folder.parent / "begun").open("a", encoding="utf-8") as log:
@@ -39,7 +39,7 @@ def work(folder: Path, only_failed: bool) -> None:
         def tell(sample: str, emit: events.Emit) -> Result:
             log.write(f"{sample}\n")
             log.flush()
-            fails = sum(map(ord, sample)) % 3 == 0 and not only_failed
+            fails = sum(map(ord, sample)) % 3 == 0 and not mended
             for t in range(10):
                 emit(events.Produced(sample=sample, t=t, stage="sgrg", symbol="R", output="words " * 500))
                 sleep(PAUSE)
@@ -48,14 +48,14 @@ def work(folder: Path, only_failed: bool) -> None:
                 return Result(id=sample, status="failed", failure=Failure.TIMEOUT)
             return Result(id=sample, status="ok", response=f"It is {sample}.", calls=10)
 
-        todo = select_pending(samples, run.results, only_failed)
+        todo = select_pending(samples, run.results)
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(lambda sample: run.record(sample.id, partial(tell, sample.id)), todo))
         run.seal(sample.id for sample in samples)
 
 
-def start(folder: Path, only_failed: bool) -> BaseProcess:
-    command = [sys.executable, "-m", "tests.runs.killed", "--work", str(folder), *["--only-failed"] * only_failed]
+def start(folder: Path, mended: bool) -> BaseProcess:
+    command = [sys.executable, "-m", "tests.runs.killed", "--work", str(folder), *["--mended"] * mended]
     return start_command(command, folder.parent)
 
 
@@ -64,14 +64,14 @@ def ended(process: BaseProcess) -> int | None:
     return process.exitcode
 
 
-def finished_in(folder: Path, only_failed: bool) -> set[str]:
-    """Lists the samples with events and a line of the same attempt; with only_failed, those that did not fail."""
+def finished_in(folder: Path) -> set[str]:
+    """Lists the samples that did not fail, with events and a line of the same attempt."""
     finished = set()
     results = read_results(folder)
     for sample in set(results) - results.without_events:
         failed = results[sample].status == "failed"
         assert any(isinstance(event, events.SampleFailed) for event in read_events(folder, sample)) == failed, sample
-        if not (failed and only_failed):
+        if not failed:
             finished.add(sample)
     return finished
 
@@ -82,12 +82,12 @@ def disturbed(folder: Path, kills: int) -> dict[str, int]:
     run = folder / "run"
     again = landed = before_the_end = 0
     for number in range(kills):
-        only_failed = number >= kills // 2
+        mended = number >= kills // 2
         if number in (0, kills // 2):
             done: set[str] = set()
             assert not number or ended(start(run, False)) == 0
         (folder / "begun").unlink(missing_ok=True)
-        process = start(run, only_failed)
+        process = start(run, mended)
         while not (folder / "begun").exists() and process.is_alive():
             sleep(0.001)  # it starts
         sleep(draw.uniform(0, 0.05))
@@ -96,7 +96,7 @@ def disturbed(folder: Path, kills: int) -> dict[str, int]:
         process.join()
         started = (folder / "begun").read_text(encoding="utf-8").split("\n") if (folder / "begun").exists() else []
         again += len(done & set(started))
-        now = finished_in(run, only_failed) if (run / MANIFEST).exists() else set()
+        now = finished_in(run) if (run / MANIFEST).exists() else set()
         assert done <= now, f"lost: {done - now}"
         done = now
         before_the_end = max(before_the_end, len(done))
@@ -108,8 +108,8 @@ def disturbed(folder: Path, kills: int) -> dict[str, int]:
 def compared(folder: Path, kills: int) -> dict[str, int]:
     for name in ("calm", "wild"):
         (folder / name).mkdir()
-    for only_failed in (False, True):
-        assert ended(start(folder / "calm" / "run", only_failed)) == 0
+    for mended in (False, True):
+        assert ended(start(folder / "calm" / "run", mended)) == 0
     counts = disturbed(folder / "wild", kills)
     calm, wild = folder / "calm" / "run", folder / "wild" / "run"
     assert (calm / RESULTS).read_bytes() == (wild / RESULTS).read_bytes()
@@ -125,7 +125,7 @@ def compared(folder: Path, kills: int) -> dict[str, int]:
 
 def main() -> None:
     if sys.argv[1] == "--work":
-        return work(Path(sys.argv[2]), "--only-failed" in sys.argv)
+        return work(Path(sys.argv[2]), "--mended" in sys.argv)
     with tempfile.TemporaryDirectory() as name:
         counts = compared(Path(name), int(sys.argv[1]))
     sys.stdout.write(

@@ -265,7 +265,7 @@ def test_a_full_disk_is_a_run_error_and_no_line_follows_an_incomplete_one(folder
 
 @pytest.mark.parametrize("written", [False, True])
 def test_a_retried_failure_that_is_killed_at_its_end_runs_again(written: bool, folder: Path) -> None:
-    """With and without only_failed. A line and events are of the same attempt."""
+    """A line and events are of the same attempt."""
     with Run(folder, MADE) as run:
         do(run, result("a", status="failed", failure=Failure.TIMEOUT))
     assert exit_code(die_at_the_end_of_a_sample, folder) == -signal.SIGKILL
@@ -276,8 +276,7 @@ def test_a_retried_failure_that_is_killed_at_its_end_runs_again(written: bool, f
     assert part.kind == "sample_done"
     assert not events_file(folder, "a").exists()
     with Run(folder, MADE) as run:
-        for only_failed in (False, True):
-            assert [one.id for one in select_pending([result("a"), result("b")], run.results, only_failed)] == ["a"]
+        assert [one.id for one in select_pending([result("a"), result("b")], run.results)] == ["a"]
         do(run, result("a", response="better"))
         run.seal(["a", "b"])
         assert not run.results.without_events
