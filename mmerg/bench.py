@@ -40,10 +40,10 @@ def bench(out: Console, given: argparse.Namespace) -> int:
     load_corpus(settings[0].dataset)  # an error of the corpus would end the run of every backbone
     rows = [_run(out, number, run_settings, given.settings) for number, run_settings in enumerate(settings)]
     default = not given.backbones and not any(word.startswith("backend") for word in given.settings)
-    if default and not any(row.outcome.runs for row in rows):
+    if default and not any(row.outcome.run for row in rows):
         out.print("none of the paper's backbones is available: using the small embedded model instead")
         rows.append(_run(out, len(rows), _settings(given, *given.settings, "backend=embedded"), given.settings))
-    runs = dict.fromkeys(run.run for row in rows for run in row.outcome.runs)
+    runs = dict.fromkeys(row.outcome.run.run for row in rows if row.outcome.run)
     if not runs:
         raise ConfigError("no backbone is available", where="--backbones", hint=rows[0].outcome.error)
     out.print(Rule("bench"))
@@ -51,7 +51,7 @@ def bench(out: Console, given: argparse.Namespace) -> int:
     score(given)
     for line in (*list_notes(rows), describe_cost(rows)):
         out.print(escape(line), soft_wrap=True)
-    return max(min(row.outcome.code, 1) for row in rows if row.outcome.runs)
+    return max(min(row.outcome.code, 1) for row in rows if row.outcome.run)
 
 
 def _settings(given: argparse.Namespace, *words: str) -> RunSettings:
@@ -61,7 +61,7 @@ def _settings(given: argparse.Namespace, *words: str) -> RunSettings:
 
 
 def _run(out: Console, number: int, settings: RunSettings, words: Sequence[str]) -> Row:
-    """Runs one backbone, once per repeat. Prints its errors, which do not stop the others."""
+    """Runs one backbone. Prints its errors, which do not stop the others."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
     out.print(Rule(escape(settings.backbone.name)))
@@ -69,7 +69,7 @@ def _run(out: Console, number: int, settings: RunSettings, words: Sequence[str])
         number=number,
         name=settings.backbone.name,
         overrides=tuple(words),
-        outcome=JobOutcome.run(lambda: launch(settings, brief=True)),
+        outcome=JobOutcome.execute(lambda: launch(settings, brief=True)),
     )
 
 

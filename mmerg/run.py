@@ -7,7 +7,6 @@ Exit code 0 all fine, 1 some samples failed, 2 configuration or input wrong, 130
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from mmerg.settings.model import RunSettings
 
 
-def job(settings: RunSettings) -> Iterator[RunOutcome]:
+def job(settings: RunSettings) -> RunOutcome:
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
     from mmerg.experiment.program import ROWS  # those of this process: launchers copy this module's globals to others
 

@@ -54,29 +54,19 @@ def test_a_row_that_cannot_run_does_not_stop_the_others(sweeper: Sweeper) -> Non
         assert printed, before
 
 
-def test_repeats_differ_in_their_seed_and_need_a_temperature(sweeper: Sweeper) -> None:
-    repeats = ("memory=none", "limit=1", "repeats=2")
-    refused = sweeper(*repeats)
-    assert refused.returncode == 2
-    assert "every agent's temperature is 0" in refused.stderr
-    done = sweeper(*repeats, "backbone.sampling.temperature=0.7")
-    assert done.returncode == 0, done.stderr
-    assert sorted(sweeper.runs_by("seed")) == ["0", "1"]
-
-
 def ended(name: str, calls: int, made: int, samples: int = 20) -> RunOutcome:
     return RunOutcome(run=f"/runs/{name}", samples=samples, failed=0, kept=5, calls=calls, made=made)
 
 
-def row(number: int, words: Sequence[str], code: int, runs: Sequence[RunOutcome] = (), error: str = "") -> Row:
-    outcome = JobOutcome(code=code, error=error, runs=tuple(runs))
+def row(number: int, words: Sequence[str], code: int, run: RunOutcome | None = None, error: str = "") -> Row:
+    outcome = JobOutcome(code=code, error=error, run=run)
     return Row(number=number, name=words[0], overrides=tuple(words), outcome=outcome)
 
 
 SWEPT = (
-    row(0, ("row=full", "limit=20"), 0, (ended("meld-merg-x-1", 100, 100),)),
-    row(1, ("row=same", "limit=20"), 0, (ended("meld-merg-x-1", 100, 0),)),
-    row(2, ("row=other", "limit=20"), 0, (ended("meld-merg-x-2", 80, 30),)),
+    row(0, ("row=full", "limit=20"), 0, ended("meld-merg-x-1", 100, 100)),
+    row(1, ("row=same", "limit=20"), 0, ended("meld-merg-x-1", 100, 0)),
+    row(2, ("row=other", "limit=20"), 0, ended("meld-merg-x-2", 80, 30)),
     row(3, ("row=llava", "limit=20"), 2, error="llava:13b is not pulled; ollama pull llava:13b"),
     row(4, ("row=gemma", "limit=20"), 2, error="no server answers; ollama serve"),
     row(5, ("row=qwen", "limit=20"), 2, error="no server answers; ollama serve"),

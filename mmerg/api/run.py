@@ -63,8 +63,7 @@ def run(*overrides: str, config_dir: str | PathLike[str] | None = None, **settin
     from mmerg.settings.model import RunSettings
 
     parsed = compose_settings("config", RunSettings, overrides, settings, config_dir)
-    if parsed.repeats > 1 or parsed.shard:
+    if parsed.shard:
         what = "mmerg.run makes a single run of all samples"
-        raise ConfigError(what, where="repeats, shard", hint="call it with each seed, or use the command mmerg run")
-    [ended] = launch(parsed, brief=True)
-    return Run(Path(ended.run))
+        raise ConfigError(what, where="shard", hint="use the command mmerg run")
+    return Run(Path(launch(parsed, brief=True).run))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 from rich.console import Console
@@ -27,13 +26,13 @@ from mmerg.settings.model import RunSettings
 from mmerg.storage.files import Snapshot
 
 
-def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[RunOutcome]:
-    """Makes one run per repeat, and yields the outcome of each. brief: print tables without the replies, as in a sweep.
-    row: the name of the sweep's row, such as "top_k=3". Raises MmergError if nothing can run."""
-    for plan in plan_run(settings, row).repeats(settings.repeats):
-        outcome = run_plan(plan, console(), brief)
-        print(f"run: {printable(str(plan.path))}")  # noqa: T201 - programs read the last line: no wrapping
-        yield outcome
+def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> RunOutcome:
+    """Makes a run. brief: print tables without the replies, as in a sweep. row: the name of the sweep's row, such as
+    "top_k=3". Raises MmergError if nothing can run."""
+    plan = plan_run(settings, row)
+    outcome = run_plan(plan, console(), brief)
+    print(f"run: {printable(str(plan.path))}")  # noqa: T201 - programs read the last line: no wrapping
+    return outcome
 
 
 def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:

@@ -9,13 +9,13 @@ Only the functions here take all settings of a run. Each setting takes effect in
     system, memory, sources, frames         SystemPlan (mmerg.systems.build, mmerg.experiment.build)
     backbone, backend, cache, cache_dir     BackbonePlan (mmerg.experiment.backbone)
     runs, name, tags, shard                 FolderPlan
-    seed, repeats                           Plan
+    seed                                    Plan
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -163,7 +163,7 @@ class FolderPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run, or of one of its repeats."""
+    """The plan of a run."""
 
     settings: Plain  # as the manifest records them
     samples: SamplePlan
@@ -191,13 +191,6 @@ class Plan:
         """The backbone with the completion cache of this run. A shard has a separate cache, since SQLite's locks fail
         on shared file systems."""
         return replace(self.backbone, cache_dir=self.path) if self.folder.shard else self.backbone
-
-    def repeats(self, count: int) -> Iterator[Plan]:
-        """Yields the plans of `count` runs with consecutive seeds. Raises ConfigError if their replies must be
-        equal."""
-        refuse_idle_seeds(count, self.system.prompts.system, self.backbone.sampling(self.seed))
-        for seed in range(self.seed, self.seed + count):
-            yield replace(self, settings=self.settings | {"seed": seed}, seed=seed)
 
     def experiment(self, engine: Engine, samples: Sequence[Sample]) -> Experiment:
         sampling = self.backbone.sampling(self.seed)
@@ -249,10 +242,11 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
             note=note,
         )
 
-    if not settings.system.equal_tokens:
-        return plan(settings)
-    settings, note = with_equal_tokens(settings, plan)
+    note = ""
+    if settings.system.equal_tokens:
+        settings, note = with_equal_tokens(settings, plan)
     planned = plan(settings)
+    refuse_idle_seeds(planned.system.prompts.system, backbone.sampling(settings.seed))
     return replace(planned, note="\n".join(filter(None, [note, planned.note])))
 
 
@@ -305,13 +299,11 @@ def plan_prompts(settings: RunSettings) -> Prompts:
     return prompts
 
 
-def refuse_idle_seeds(repeats: int, system: System, sampling: Sampling) -> None:
-    """Raises ConfigError if repeats or candidates would give the same replies, as they differ only in their seed."""
-    counts = {"repeats": repeats, "system.n": system.n}
-    setting = next((name for name, count in counts.items() if count > 1), None)
+def refuse_idle_seeds(system: System, sampling: Sampling) -> None:
+    """Raises ConfigError if all candidates would be the same reply, as they differ only in their seed."""
     temperatures = [sampling.override(agent.sampling).temperature for agent in system.agents]
-    if setting and not any([*temperatures, system.auditor and system.rerun_temperature]):
+    if system.n > 1 and not any([*temperatures, system.auditor and system.rerun_temperature]):
         overridden = all("temperature" in agent.sampling for agent in system.agents)  # that of the backbone is not used
         group = f"system.stages.{system.stages[0].name}" if overridden else "backbone"
-        what = f"{setting}={counts[setting]} would give the same replies each time: every agent's temperature is 0"
-        raise ConfigError(what, where="configuration", hint=f"{group}.sampling.temperature=0.7, or {setting}=1")
+        what = f"system.n={system.n} would give the same replies each time: every agent's temperature is 0"
+        raise ConfigError(what, where="configuration", hint=f"{group}.sampling.temperature=0.7, or system.n=1")

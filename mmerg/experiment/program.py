@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import takewhile
 from pathlib import Path
@@ -30,8 +30,8 @@ MORE_HELP = """`--cfg job` prints all settings, `--cfg job -p system` those of a
 `--info` says where they come from, and `--hydra-help` lists Hydra's flags."""
 CODES: list[int] = []  # the exit codes of this process's jobs, in order
 ROWS: list[str] = []  # the names of the sweep's rows that this process started, the current one last: "top_k=3"
-# A job gets the settings, and returns its exit code or yields the outcomes of its runs.
-Job: TypeAlias = "Callable[[Any], int | Iterable[RunOutcome]]"
+# A job gets the settings, and returns its exit code or the outcome of its run.
+Job: TypeAlias = "Callable[[Any], int | RunOutcome]"
 
 
 def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: str = RESUMES) -> int:
@@ -120,7 +120,7 @@ def _task(config_name: str, job: Job) -> Callable[[DictConfig], JobOutcome]:
         from mmerg.settings.parse import get_user_folders, parse
 
         CODES.append(0)  # errors from here on are the job's
-        outcome = JobOutcome.run(lambda: job(parse(config, COMMANDS[config_name], get_user_folders())))
+        outcome = JobOutcome.execute(lambda: job(parse(config, COMMANDS[config_name], get_user_folders())))
         CODES.append(outcome.code)
         return outcome
 

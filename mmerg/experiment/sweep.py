@@ -37,39 +37,39 @@ if TYPE_CHECKING:
 
 
 class JobOutcome(Record):
-    """The outcome of a job: its exit code and its runs, one per repeat."""
+    """The outcome of a job: its exit code, and the outcome of its run, if any."""
 
     code: int
     error: str = ""  # why nothing could run, and what to do
-    runs: tuple[RunOutcome, ...] = ()
+    run: RunOutcome | None = None
 
     def __float__(self) -> float:
         """Returns the share of samples without an audited reply, which sweepers such as Optuna's minimise."""
-        samples = sum(run.samples for run in self.runs)
-        return sum(run.failed + run.unaudited for run in self.runs) / samples if samples else math.inf
+        run = self.run
+        return (run.failed + run.unaudited) / run.samples if run and run.samples else math.inf
 
     @classmethod
-    def run(cls, work: Callable[[], int | Iterable[RunOutcome]]) -> Self:
-        """Runs a job, which returns its exit code or yields the outcomes of its runs. Prints its errors."""
+    def execute(cls, job: Callable[[], int | RunOutcome]) -> Self:
+        """Runs a job, which returns its exit code or the outcome of its run. Prints its errors."""
         runs: list[RunOutcome] = []
         errors: list[str] = []
 
         def command() -> int:
             try:
-                ended = work()
-                if isinstance(ended, int):
-                    return ended
-                runs.extend(ended)
+                ended = job()
             except MmergError as wrong:
                 errors.append("; ".join(filter(None, (wrong.what, wrong.hint))))
                 raise
             except OSError as wrong:
                 errors.append(f"{wrong.strerror}: {wrong.filename!s:.300}")
                 raise
-            return max(run.code for run in runs)
+            if isinstance(ended, int):
+                return ended
+            runs.append(ended)
+            return ended.code
 
         code = run_command(command, interrupted=None)
-        return cls(code=code, error="".join(errors), runs=tuple(runs))
+        return cls(code=code, error="".join(errors), run=runs[0] if runs else None)
 
 
 class Row(Record):
@@ -79,11 +79,6 @@ class Row(Record):
     name: str  # the settings that differ from those of other rows
     overrides: tuple[str, ...]  # all of its settings
     outcome: JobOutcome
-
-    @property
-    def calls(self) -> int:
-        """The calls that the run would need by itself, including cached ones."""
-        return sum(run.calls for run in self.outcome.runs)
 
 
 class SweepSummary(Callback):
@@ -116,7 +111,7 @@ class SweepSummary(Callback):
         rows = sorted((read_record(file, Row) for file in self.folder.glob("*.json")), key=lambda row: row.number)
         shutil.rmtree(self.folder, ignore_errors=True)
         CODES.append(max((row.outcome.code for row in rows), default=EXIT_ERROR))
-        if not any(row.outcome.runs or row.outcome.error for row in rows):
+        if not any(row.outcome.run or row.outcome.error for row in rows):
             return
         out = console()
         out.print(tabulate_rows(rows))
@@ -140,17 +135,17 @@ def format_row_name(words: Iterable[str]) -> str:
 
 
 def tabulate_rows(rows: Sequence[Row]) -> Table:
-    """Tabulates the runs: the settings of the row (at its first repeat), samples (kept: finished before), and calls."""
+    """Tabulates the runs: the settings of the row, samples (kept: finished before), and calls."""
     made = Table(title=f"{len(rows)} row{'s' * (len(rows) > 1)}", title_justify="left")
     made.add_column("row", overflow="fold")
     for name in ("samples", "kept", "failed", "unaudited", "calls", "made", "reused"):
         made.add_column(name, justify="right", no_wrap=True)
     made.add_column("run", ratio=1, overflow="fold")
     for row in rows:
-        for number, run in enumerate(row.outcome.runs):
+        if run := row.outcome.run:
             samples = (run.samples, run.kept, run.failed, run.unaudited)
             counts = map(str, (*samples, run.calls, run.made, run.calls - run.made))
-            made.add_row("" if number else escape(row.name), *counts, escape(Path(run.run).name))
+            made.add_row(escape(row.name), *counts, escape(Path(run.run).name))
         if row.outcome.error:
             made.add_row(escape(row.name), *("–",) * 7, "not run")
     return made
@@ -161,8 +156,8 @@ def list_notes(rows: Sequence[Row]) -> Iterator[str]:
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
     for row in rows:
-        for run in row.outcome.runs:
-            runs.setdefault(run.run, []).append(row.name)
+        if row.outcome.run:
+            runs.setdefault(row.outcome.run.run, []).append(row.name)
         if row.outcome.error:
             errors.setdefault(row.outcome.error, []).append(row.name)
     sharded = dict.fromkeys(str(Path(run).parents[1]) for run in runs if Path(run).parent.name == SHARDS)
@@ -184,10 +179,10 @@ def describe_cost(rows: Sequence[Row]) -> str:
     """Describes how many calls the sweep made, and how many its runs would make without sharing. Rows that share a run
     count once, unless they have different samples. A run that made more calls than it needs reused none."""
     made: Counter[tuple[str, int, int]] = Counter()
-    for run in (run for row in rows for run in row.outcome.runs):
+    for run in (row.outcome.run for row in rows if row.outcome.run):
         made[run.run, run.samples, run.calls] += run.made
     reused = sum(max(0, calls - new_calls) for (_, _, calls), new_calls in made.items())
-    most = max((row.calls for row in rows), default=0)
+    most = max((calls for _, _, calls in made), default=0)
     ratio = f"; the largest row alone takes {most}" if most else ""
     takes = sum(calls for _, _, calls in made)
     return f"{made.total()} calls made, {reused} reused; separate runs would take {takes}{ratio}"

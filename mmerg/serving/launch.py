@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mmerg.serving.turns import AppState
 
 TOKEN = "MMERG_TOKEN"
-RUN_SETTINGS = ("protocol", "limit", "ids", "repeats", "name", "tags")  # no effect when serving
+RUN_SETTINGS = ("protocol", "limit", "ids", "name", "tags")  # no effect when serving
 ALL_INTERFACES = ("0.0.0.0", "::")
 PATIENCE = 5.0  # seconds that a turn waits for hosts to come back; short, as a user is waiting
 

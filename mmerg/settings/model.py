@@ -182,5 +182,4 @@ class RunSettings(BatchSettings):
     name: Annotated[Name | None, RUNTIME_ONLY] = None
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME_ONLY] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME_ONLY] = None
-    repeats: Annotated[PositiveInt, RUNTIME_ONLY] = 1
     shard: Annotated[ShardText | None, RUNTIME_ONLY] = None

@@ -81,7 +81,7 @@ def test_a_run_is_made_scored_and_read_back(tmp_path: Path) -> None:
     assert "<table" in made._repr_html_()
     assert "data frames: samples, passes" in repr(mmerg.load(made.path))
     with pytest.raises(mmerg.MmergError, match="makes a single run"):
-        mmerg.run("dataset=demo", backend="dry", repeats=2, runs=tmp_path)
+        mmerg.run("dataset=demo", backend="dry", shard="1/2", runs=tmp_path)
 
 
 def test_the_package_exports_its_public_names() -> None:
