@@ -17,11 +17,11 @@ def merge_runs(runs: Sequence[Path]) -> int:
     """Merges each run. Raises RunError for the first that cannot be merged."""
     code = 0
     for run in runs:
-        merged = merge(run)
-        failed = f" ({merged.failed} failed)" if merged.failed else ""
-        console().print(f"merged {plural(merged.shards, 'shard')}, {plural(merged.samples, 'sample')}{failed}")
+        results = merge(run).values()
+        failed = sum(not result.ok for result in results)
+        console().print(f"merged {plural(len(results), 'sample')}{f' ({failed} failed)' if failed else ''}")
         print(f"run: {printable(str(run))}")  # noqa: T201 - programs read the last line: no wrapping
-        code = max(code, int(merged.failed > 0))
+        code = max(code, int(failed > 0))
     return code
 
 

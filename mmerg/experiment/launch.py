@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 
 from rich.console import Console
 
-from mmerg.backends.protocol import Backend
+from mmerg.backends.protocol import Backend, Engine
 from mmerg.console.run_tables import describe_memory
 from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Sample
@@ -18,7 +18,7 @@ from mmerg.experiment.work import is_new, run_items, select_pending
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_partial_results
 from mmerg.runs.identity import CLIPS
-from mmerg.runs.manifest import Manifest, read_manifest
+from mmerg.runs.manifest import read_manifest
 from mmerg.runs.memory_usage import write_memory_usage
 from mmerg.runs.result import Result, Results, RunOutcome
 from mmerg.runs.shards import check_shard_count, write_order
@@ -40,13 +40,13 @@ def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
     _prepare_shard(plan)
     clips = Snapshot.take(clip_files(plan.samples.corpus))
     wanted = plan.samples.wanted
-    manifest_before = None if is_new(plan.path) else read_manifest(plan.path)
-    before = read_partial_results(plan.path, manifest_before) if manifest_before else Results(Result)
-    remaining = select_pending(wanted, before)
-    if manifest_before and not remaining and _is_complete(plan, clips, manifest_before, before):
-        return _print_finished(plan, out, manifest_before, before, brief)
+    before = None if is_new(plan.path) else read_manifest(plan.path)
+    if before and before.records is not None and before.identity.get(CLIPS) == clips.digest():
+        results = read_partial_results(plan.path, before)
+        if results.matches_file and len(results) == before.records and not select_pending(wanted, results):
+            return _print_finished(plan, out, before.engine, results, brief)
     with ExitStack() as opened:
-        pool, engine = plan.cached_backbone.open(manifest_before.engine if manifest_before else None)
+        pool, engine = plan.cached_backbone.open(before.engine if before else None)
         opened.enter_context(closing(pool))
         if auditor := plan.system.auditor:
             auditor.check_engine(engine, "auditor")
@@ -57,7 +57,7 @@ def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
         manifest = plan.manifest(clips, engine)
         for memory in manifest.memories.values():
             out.print(escape(describe_memory(memory)))
-        with Run(plan.path, manifest, before) as run:
+        with Run(plan.path, manifest) as run:
             remaining = select_pending(wanted, run.results)
             experiment = plan.experiment(engine, remaining)
 
@@ -82,16 +82,10 @@ def _prepare_shard(plan: Plan) -> None:
         write_order(plan.path, ((place, sample.id) for place, sample in samples if shard.contains(sample.dialogue_id)))
 
 
-def _is_complete(plan: Plan, clips: Snapshot, manifest: Manifest, results: Results[Result]) -> bool:
-    """Returns True if the last start of the run ended, and the clips are still the same."""
-    ended = manifest.records == len(results) and results.is_complete(plan.samples.ids)
-    return ended and manifest.identity.get(CLIPS) == clips.digest()
-
-
-def _print_finished(plan: Plan, out: Console, manifest: Manifest, results: Results[Result], brief: bool) -> RunOutcome:
+def _print_finished(plan: Plan, out: Console, engine: Engine, results: Results[Result], brief: bool) -> RunOutcome:
     """Prints the tables of a run that has nothing left to do."""
     finished = results.select(sample.id for sample in plan.samples.wanted).values()
-    announce(out, plan, manifest.engine)
+    announce(out, plan, engine)
     out.print(f"{plural(len(finished), 'sample')} {'is' if len(finished) == 1 else 'are'} already finished")
     print_results(out, plan.backbone, finished, brief)
     return RunOutcome.from_results(plan.path, finished, kept=len(finished), made=0)

@@ -26,7 +26,6 @@ from mmerg.runs.identity import CONFIG, ENGINE, combine_digests, digest_settings
 from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.runs.manifest import JudgedRun, JudgingManifest
 from mmerg.runs.result import Verdicts
-from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.run_results import read_run
 from mmerg.settings.commands import JudgeSettings, RubricSettings
 from mmerg.settings.kinds import folder_name
@@ -141,7 +140,7 @@ class Judging:
         pair = {"pair": "".join(run.run for run in runs)} if len(runs) > 1 else {}
         mark = combine_digests(digests | pair)[:8]
         path = Path(self.settings.runs) / f"judge-{self.settings.judge.name}-{folder_name(self.backbone.name)}-{mark}"
-        with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
+        with Folder(path, manifest, Verdicts, VERDICTS) as folder:
             items = judging_set.items[: self.settings.limit]
             remaining = select_pending(items, folder.results)
             run_items(folder, items, remaining, self.judge.judge_item, pool, out)

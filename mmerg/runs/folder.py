@@ -17,7 +17,6 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Self
-from urllib.parse import unquote
 
 from filelock import FileLock, Timeout
 
@@ -28,7 +27,7 @@ from mmerg.runs.manifest import MANIFEST, BaseManifest, Manifest, read_any_manif
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import SAMPLES, SUFFIX, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
-from mmerg.storage.files import PART, compute_sha256, make_private_folder, wrap_os_errors, write_atomically
+from mmerg.storage.files import PART, make_private_folder, wrap_os_errors, write_atomically
 from mmerg.storage.record import write_record
 
 RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
@@ -38,41 +37,29 @@ class Folder(Generic[Line]):
     """A folder that is open for writing: a manifest, events, and a file with a record for each sample.
 
     It is a context manager. Several threads may call `record`. Methods raise RunError if writing fails. The identity of
-    `manifest` must be that of the folder, and its only session is this start. `results` were read earlier, and are read
-    again only if their file has changed.
+    `manifest` must be that of the folder, and its only session is this start.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        manifest: BaseManifest,
-        record: type[Line],
-        file: str,
-        *,
-        folders: Sequence[str],
-        results: Results[Line] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, manifest: BaseManifest, record: type[Line], file: str) -> None:
         self.path = path
-        self.results: Results[Line] = results or Results(record)
+        self.results: Results[Line] = Results(record)
         self._manifest = manifest
         self._file, self._record = path / file, record
-        self._folders = [path / name for name in folders]
         self._guard = threading.Lock()
-        self._opened, self._writer = ExitStack(), ExitStack()
+        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
         """Opens the folder. Raises RunError if another process is writing it, or if its identity differs."""
         with wrap_os_errors(self.path):
             make_private_folder(self.path)
-        with ExitStack() as undo:
-            undo.enter_context(lock_folder(self.path))
+        with ExitStack() as locked:
+            locked.enter_context(lock_folder(self.path))
             self._begin()
-            self._opened = undo.pop_all()
+            self._lock = locked.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._writer.close()
-        self._opened.close()
+        self._lock.close()
 
     def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
         """Runs one attempt at a sample, and writes the events that `work` emits and the record that it returns."""
@@ -85,12 +72,9 @@ class Folder(Generic[Line]):
     def seal(self, order: Iterable[str]) -> None:
         """Sorts the records in corpus order, so that equal runs have equal bytes, and writes their number to the
         manifest, which reveals removed lines."""
-        order = list(order)
         with self._guard:
-            if not self.results.is_complete(order):
-                self._check_unchanged()
-                self.results = self.results.reorder(order)
-                self._rewrite()
+            self.results = self.results.reorder(order)
+            write_atomically(self._file, self.results.lines.values(), durable=True)
             manifest = read_any_manifest(self.path).with_digest(len(self.results))
             write_record(self.path / MANIFEST, manifest, durable=True)
 
@@ -109,19 +93,14 @@ class Folder(Generic[Line]):
                 hint = f"a merge was interrupted here; run it again: mmerg merge {self.path}"
             raise RunError(what, where=str(self.path), hint=hint)
         with wrap_os_errors(self.path):
-            for folder in self._folders:
-                make_private_folder(folder)
-                remove_partial_files(folder)
-            remove_partial_files(self.path, f".{self._file.name}.")  # other commands write other files here
-            remove_partial_files(self.path, f".{MANIFEST}.")
+            make_private_folder(self.path / SAMPLES)
+            remove_partial_files(self.path, self._file.name)
         start = start.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         manifest = manifest.with_digest().model_copy(update={"sessions": (*manifest.sessions, start)})
         write_record(file, manifest, durable=True)
-        self.results, _ = _read(self._file, self._record, manifest.identity, self.results)
-        if self.results.matches_file and self._file.exists():
-            self._open()
-        else:
-            self._rewrite()
+        self.results = _read(self._file, self._record, manifest.identity)
+        if not (self.results.matches_file and self._file.exists()):
+            write_atomically(self._file, self.results.lines.values(), durable=True)
 
     def _changed_error(self, earlier: BaseManifest, changed: Sequence[str]) -> RunError:
         """Builds the error for a run whose settings, data or engine have changed since its start."""
@@ -140,59 +119,35 @@ class Folder(Generic[Line]):
             hint=f"to start a new run, add {to_start} to the command; to continue this run, {to_continue}",
         )
 
-    def _open(self) -> None:
-        self._writer.close()
-        self._out = self._writer.enter_context(self._file.open("ab", buffering=0))
-        self._size = os.fstat(self._out.fileno()).st_size
-
-    def _rewrite(self) -> None:
-        with wrap_os_errors(self._file):
-            write_atomically(self._file, self.results.lines.values(), durable=True)
-            self.results.matches_file = True
-            self._open()
-
     def _add(self, record: Line) -> None:
         """Appends a sample's record; it replaces an earlier one."""
         with self._guard, wrap_os_errors(self._file):
-            self._check_unchanged()
             if record.id in self.results:  # without the old events, a killed process leaves the sample unfinished
                 events_file(self.path, record.id).unlink(missing_ok=True)
                 self.results.without_events.add(record.id)
             line = left = record.line().encode(errors="replace")
-            try:
-                while left:
-                    left = left[self._out.write(left) :]
-            except OSError:
-                self._out.truncate(self._size)  # no line may follow an incomplete one
-                raise
-            self._size += len(line)
+            with self._file.open("ab", buffering=0) as file:
+                size = file.tell()
+                try:
+                    while left:
+                        left = left[file.write(left) :]
+                except OSError:
+                    file.truncate(size)  # no line may follow an incomplete one
+                    raise
             self.results.put(record.id, line)
-
-    def _check_unchanged(self) -> None:
-        """Raises RunError if another program replaced or changed the file of records."""
-        mine = os.fstat(self._out.fileno())
-        if not (mine.st_size == self._size and self._file.exists() and os.path.samestat(mine, self._file.stat())):
-            what = f"{self._file.name} was changed or removed while this run wrote it"
-            hint = "stop the other program that uses this folder, then run the same command again to resume"
-            raise RunError(what, where=str(self._file), hint=hint)
 
 
 class Run(Folder[Result]):
     """An open run folder. Several threads may call `keep_frame`."""
 
-    def __init__(self, path: Path, manifest: Manifest, results: Results[Result] | None = None) -> None:
-        super().__init__(path, manifest, Result, RESULTS, folders=(SAMPLES, FRAMES), results=results)
-        self._sound_frames: set[str] = set()
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        super().__init__(path, manifest, Result, RESULTS)
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
         """Writes a JPEG to frames/ once. read: returns its bytes."""
-        if sha256 in self._sound_frames:
-            return
         path = self.path / FRAMES / f"{sha256}.jpg"
-        with wrap_os_errors(path):
-            if path.is_symlink() or not path.is_file() or compute_sha256(path) != sha256:
-                write_atomically(path, read())
-        self._sound_frames.add(sha256)
+        if not path.exists():
+            write_atomically(path, read())
 
 
 def read_results(path: Path) -> Results[Result]:
@@ -203,47 +158,39 @@ def read_results(path: Path) -> Results[Result]:
 def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
     """Reads the records of any folder with a manifest; see `read_results`."""
     manifest = read_any_manifest(path)
-    results, names = _read(path / file, record, manifest.identity)
+    results = _read(path / file, record, manifest.identity)
     if manifest.records is None:
         return results
-    what = ""
     if not results.matches_file or len(results) != manifest.records:
-        removed = sorted(unquote(name.removesuffix(SUFFIX)) for name in names - set(map(file_name, results)))
-        without = f", without {preview(removed)}" if removed else ""
-        if not removed and not results.matches_file:
-            without = ", some of them twice or incomplete"
-        what = f"the run wrote {manifest.records} records, but {file} has {len(results)}{without}"
+        incomplete = "" if results.matches_file else ", some of them twice or incomplete"
+        what = f"the run wrote {manifest.records} records, but {file} has {len(results)}{incomplete}"
     elif results.without_events:
         what = f"the events of these samples are missing: {preview(sorted(results.without_events))}"
-    if what:
-        hint = "restore the files, run the same command again (finished calls are cached), or import the replies again"
-        raise RunError(what, where=str(path), hint=hint)
-    return results
+    else:
+        return results
+    hint = "restore the files, run the same command again (finished calls are cached), or import the replies again"
+    raise RunError(what, where=str(path), hint=hint)
 
 
 def read_partial_results(path: Path, manifest: Manifest) -> Results[Result]:
     """Reads the results of a run that may be unfinished. Samples in `without_events` run again at the next start."""
-    return _read(path / RESULTS, Result, manifest.identity)[0]
+    return _read(path / RESULTS, Result, manifest.identity)
 
 
-def _read(
-    file: Path, record: type[Line], identity: Mapping[str, str], before: Results[Line] | None = None
-) -> tuple[Results[Line], set[str]]:
-    """Returns the records, and the names of the files with events. Reads `file` only if it differs from `before`."""
-    status = file.stat() if file.exists() else None
-    state = (status.st_ino, status.st_size, status.st_mtime_ns) if status else None
-    results = before if before and state and before.state == state else read_lines(file, record, identity)
-    results.state = state
+def _read(file: Path, record: type[Line], identity: Mapping[str, str]) -> Results[Line]:
+    results = read_lines(file, record, identity)
     events = file.parent / SAMPLES
     names = set(os.listdir(events)) if events.is_dir() else set()  # noqa: PTH208 - of 100,000 files
     results.without_events = {sample for sample in results if file_name(sample) not in names}
-    return results, names
+    return results
 
 
-def remove_partial_files(folder: Path, begin: str = "") -> None:
-    """Removes the incomplete files that a killed process left. Raises OSError."""
-    for part in folder.glob(f"{begin}*{PART}"):
-        part.unlink()
+def remove_partial_files(run: Path, file: str) -> None:
+    """Removes the incomplete files that a killed process left, but for those that other commands may be writing. file:
+    the name of the file of records. Raises OSError."""
+    for pattern in (f"{SAMPLES}/*", f"{FRAMES}/*", f".{file}.*", f".{MANIFEST}.*"):
+        for part in run.glob(f"{pattern}{PART}"):
+            part.unlink()
 
 
 @contextmanager

@@ -20,10 +20,19 @@ RUNTIME_FIELDS = frozenset({"cached_calls", "seconds", "timing", "digest"})
 
 
 class SampleLine(Record):
+    """A line of a file of records. The server counts tokens."""
+
     id: str
     status: Literal["ok", "failed"]
     dialogue: str = ""
     digest: str = ""  # of all other fields and the run's identity; reveals changed records
+    calls: Count = 0
+    cached_calls: Count = 0
+    prompt_tokens: Count = 0
+    response_tokens: Count = 0
+    seconds: Seconds = 0.0  # from the sample's start to its end
+    failure: Failure | None = None
+    failure_text: str | None = None
 
     def with_digest(self, identity: Mapping[str, str]) -> Self:
         """Returns the record with its digest in a run of this identity. Fields with their default value are not
@@ -50,7 +59,7 @@ class Timing(Record):
 
 
 class Result(SampleLine):
-    """The result of a sample's last attempt. The server counts tokens. Passes are numbered from 0."""
+    """The result of a sample's last attempt. Passes are numbered from 0."""
 
     response: str | None = None
     emotion: str | None = None
@@ -74,16 +83,9 @@ class Result(SampleLine):
     exemplars: Count = 0  # different exemplars in prompts
     excluded: dict[str, Count] = Field(default_factory=dict)  # withheld exemplars by guard
     exemplars_problem: str | None = None
-    calls: Count = 0
-    cached_calls: Count = 0
-    prompt_tokens: Count = 0
-    response_tokens: Count = 0
     logprob: Annotated[float, Field(le=1e4)] | None = None  # the sum over the response's tokens, natural logarithm
     logprob_tokens: Count = 0
-    seconds: Seconds = 0.0  # from the sample's start to its end
     timing: Timing = Timing()
-    failure: Failure | None = None
-    failure_text: str | None = None
     responder: str = ""
     history: tuple[tuple[str, str], ...] = ()  # (speaker, text) as the agents saw it
 
@@ -114,13 +116,6 @@ class Verdicts(SampleLine):
 
     verdicts: tuple[Verdict, ...] = ()
     no_reply: tuple[int, ...] = ()  # the numbers of the judged runs without a reply
-    calls: Count = 0
-    cached_calls: Count = 0
-    prompt_tokens: Count = 0
-    response_tokens: Count = 0
-    seconds: Seconds = 0.0
-    failure: Failure | None = None
-    failure_text: str | None = None
 
 
 class RunOutcome(Record):
@@ -162,7 +157,6 @@ class Results(Mapping[str, Line], Generic[Line]):
         self.record = record
         self.lines = lines or {}
         self.matches_file = True  # the file has exactly these lines in this order
-        self.state: tuple[int, int, int] | None = None  # inode, size, mtime (ns) of the file when it was read
         self.without_events: set[str] = set()  # samples whose events are missing
 
     def put(self, sample: str, line: bytes) -> None:
@@ -181,16 +175,8 @@ class Results(Mapping[str, Line], Generic[Line]):
         ordered = dict.fromkeys(samples)
         return self.select([*ordered, *sorted(self.keys() - ordered.keys())])
 
-    def is_complete(self, samples: Iterable[str]) -> bool:
-        """Returns True if the file is as a finished command leaves it: a line for each of `samples`, in their order."""
-        return self.matches_file and list(self.reorder(samples)) == list(self)
-
-    def parse(self, line: bytes) -> Line:
-        """Parses a line. Raises ValueError if it is not valid."""
-        return self.record.model_validate_json(line)
-
     def __getitem__(self, sample: str) -> Line:
-        return self.parse(self.lines[sample])
+        return self.record.model_validate_json(self.lines[sample])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.lines)
@@ -211,7 +197,7 @@ def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> R
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 try:
-                    parsed = results.parse(line)
+                    parsed = record.model_validate_json(line)
                     results.put(parsed.id, line.rstrip(b"\n") + b"\n")
                     if parsed.with_digest(identity).digest != parsed.digest:
                         foreign.append(parsed.id)

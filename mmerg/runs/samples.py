@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from mmerg.errors import RunError
 from mmerg.runs.events import EVENT, Emit, Event, SampleDone, SampleFailed, SampleStarted
-from mmerg.storage.files import PART, describe_error, replace_file, wrap_os_errors
+from mmerg.storage.files import describe_error, replace_file, wrap_os_errors
 
 SAMPLES, SUFFIX = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems allow 255 including `.part`
@@ -41,7 +41,7 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
     """Writes the events of one attempt as they happen. The file gets its name when the block ends: an error leaves no
     file, and a killed process leaves a `.part`. Raises RunError if writing fails."""
     path, written = events_file(run, sample), hashlib.sha256()
-    with replace_file(path, prefix=f"{path.stem}.", buffering=0) as file:
+    with replace_file(path, buffering=0) as file:
 
         def emit(event: Event) -> None:
             if isinstance(event, END_EVENTS):
@@ -56,16 +56,13 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
 
 
 def read_events(run: Path, sample: str) -> list[Event]:
-    """Reads the events of the sample's last finished attempt, or of the current one if none has finished. Raises
-    RunError if the file cannot be read or was changed."""
+    """Reads the events of the sample's last finished attempt. Raises RunError if the file cannot be read or was
+    changed."""
     path = events_file(run, sample)
-    whole = path.exists()
-    if not whole:
-        path = next(path.parent.glob(f"{path.stem}.????????{PART}"), path)
     events: list[Event] = []
     try:
         with path.open("rb") as file:
-            lines = [line for line in file if whole or line.endswith(b"\n")]  # the last one may be incomplete
+            lines = list(file)
         for line in lines:
             events.append(_parse_event(line, sample))
     except FileNotFoundError:
@@ -77,7 +74,7 @@ def read_events(run: Path, sample: str) -> list[Event]:
         raise RunError(what, where=str(path), hint=AGAIN) from error
     ends = [event for event in (*events[:1], *events[-1:]) if isinstance(event, (SampleStarted, *END_EVENTS))]
     before = hashlib.sha256(b"".join(lines[:-1])).hexdigest()[:16]
-    if whole and ends and not (isinstance(ends[-1], END_EVENTS) and ends[-1].before == before):
+    if ends and not (isinstance(ends[-1], END_EVENTS) and ends[-1].before == before):
         what = f"the events of {sample} are damaged: a line is missing, duplicated or changed"
         raise RunError(what, where=str(path), hint=AGAIN)
     return [event.model_copy(update={"before": ""}) if isinstance(event, END_EVENTS) else event for event in events]

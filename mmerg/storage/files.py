@@ -35,11 +35,11 @@ def wrap_os_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replace_file(path: Path, prefix: str = "", buffering: int = -1) -> Iterator[BinaryIO]:
+def replace_file(path: Path, buffering: int = -1) -> Iterator[BinaryIO]:
     """Yields a new file. It replaces `path` if the block succeeds, and is deleted otherwise. A symlink at `path` is
     replaced, not followed. Raises RunError if the file cannot be created or renamed."""
     with wrap_os_errors(path):
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix or f".{path.name[:64]}.", suffix=PART)
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.", suffix=PART)
     try:
         with os.fdopen(handle, "wb", buffering) as file:
             yield file

@@ -110,7 +110,7 @@ def with_line_of_another(run: Path) -> None:
     [
         (replaced(RESULTS, b"oh no", b"oh yes"), "2 of 2 records were changed, or are of another run: d0/1, d1/1"),
         (with_line_of_another, "1 of 3 records were changed, or are of another run: d9/1"),
-        (without_line, "the run wrote 2 records, but results.jsonl has 1, without d0/1"),
+        (without_line, "the run wrote 2 records, but results.jsonl has 1"),
         (without_sample, "the run wrote 2 records, but results.jsonl has 1"),
         (replaced(RESULTS, b"}\n", b"}\n{"), "line 2 is not a valid record"),
         (lambda run: events_file(run, "d0/1").unlink(), "the events of these samples are missing: d0/1"),

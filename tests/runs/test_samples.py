@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mmerg.backends.protocol import Completion, Finish, TokenLogprob
@@ -102,17 +102,6 @@ def test_a_missing_or_duplicated_line_is_an_error(run: Path, place: int, times: 
         read_events(run, "a")
 
 
-def test_events_are_written_as_they_happen_and_the_file_at_the_end(run: Path) -> None:
-    with recording(run, "a") as emit:
-        assert read_events(run, "a") == []
-        for number, event in enumerate(ALL, start=1):
-            emit(event)
-            assert read_events(run, "a") == ALL[:number]
-        assert not events_file(run, "a").exists()
-    assert read_events(run, "a") == ALL
-    assert [path.name for path in (run / SAMPLES).iterdir()] == ["a.jsonl"]
-
-
 def test_a_finished_attempt_replaces_the_earlier(run: Path) -> None:
     write(run, *ALL)
     with recording(run, "a") as emit:
@@ -128,18 +117,6 @@ def test_an_interrupted_attempt_changes_nothing(run: Path) -> None:
         raise KeyboardInterrupt
     assert read_events(run, "a") == ALL
     assert len(list((run / SAMPLES).iterdir())) == 1
-
-
-@settings(max_examples=10)
-@given(cut=st.integers(min_value=0, max_value=4000))
-def test_complete_lines_of_a_running_attempt_are_read(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
-    run = tmp_path_factory.mktemp("run")
-    (run / SAMPLES).mkdir()
-    whole = write(run, *ALL)
-    part = whole.rename(whole.with_name("a.12345678.part"))
-    data = part.read_bytes()[:cut]
-    part.write_bytes(data)
-    assert read_events(run, "a") == ALL[: data.count(b"\n")]
 
 
 @pytest.mark.parametrize(
