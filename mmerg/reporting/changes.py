@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple
 
 Kind = Literal["same", "ins", "del"]
 MIN_SIMILARITY = 0.4  # share of common words; less similar texts are not compared word by word
-MAX_WORDS = 1500  # of a text to compare; the time grows with the square, and nobody reads a longer diff
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
 
@@ -109,14 +108,14 @@ def as_unchanged(text: str) -> tuple[Span, ...]:
 
 
 def diff(old: str, new: str) -> tuple[Span, ...]:
-    """Returns the words that were added to and removed from `old`. White space is ignored. Texts that are long or share
-    few words are replaced as a whole."""
+    """Returns the words that were added to and removed from `old`. White space is ignored. Texts that
+    share few words are replaced as a whole."""
     if old.split() == new.split():
         return (Span("same", new),) if new else ()
     before, after = _WORD.findall(old), _WORD.findall(new)
     matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
     spans: list[Span] = []
-    if max(len(before), len(after)) > MAX_WORDS or matcher.ratio() < MIN_SIMILARITY:
+    if matcher.ratio() < MIN_SIMILARITY:
         spans += (Span("del", old), Span("ins", new))
     else:
         for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():

@@ -4,16 +4,12 @@ A new report is written to a folder beside it, and replaces the earlier report o
 earlier report remains. A marker lists all files of a report; a folder with any other file is refused.
 
     with report_folder(Path("runs/demo/report")) as folder:
-        folder.write("index.html", text)
+        write_atomically(folder / "index.html", text)
 """
 
-from __future__ import annotations
-
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -24,16 +20,16 @@ MARKER = ".mmerg-report"
 
 
 @contextmanager
-def report_folder(path: Path) -> Iterator[ReportFolder]:
-    """Puts a report at `path` if the block succeeds. Raises RunError if a file cannot be written, or if the folder
-    holds files of no report."""
+def report_folder(path: Path) -> Iterator[Path]:
+    """Yields a new folder, which replaces `path` if the block succeeds. Raises RunError if a file cannot be written, or
+    if `path` holds files of no report."""
     place = path.resolve()
     with wrap_os_errors(path):
         make_private_folder(place.parent)
         _refuse_other_files(place)
         part = Path(mkdtemp(prefix=f".{place.name}.", suffix=PART, dir=place.parent))
     try:
-        yield ReportFolder(part)
+        yield part
         names = sorted(file.relative_to(part).as_posix() for file in part.rglob("*") if file.is_file())
         write_atomically(part / MARKER, "\n".join([*names, MARKER, ""]))
         with wrap_os_errors(path):
@@ -43,28 +39,6 @@ def report_folder(path: Path) -> Iterator[ReportFolder]:
             part.rename(place)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-
-
-@dataclass(frozen=True)
-class ReportFolder:
-    """A folder to write a report to. Names of files are relative, with forward slashes."""
-
-    path: Path
-
-    def write(self, name: str, content: str | bytes) -> None:
-        write_atomically(self.path / name, content)
-
-    def link(self, name: str, source: Path) -> None:
-        """Adds a hard link to `source`, or a copy if the file system has no links."""
-        path = self.path / name
-        if path.exists():
-            return
-        with wrap_os_errors(path):
-            make_private_folder(path.parent)
-        try:
-            os.link(source, path)
-        except OSError:
-            self.write(name, source.read_bytes())
 
 
 def _refuse_other_files(place: Path) -> None:

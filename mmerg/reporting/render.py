@@ -10,7 +10,6 @@ file system.
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -38,19 +37,18 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals |= {"ID": ID, "TEXT": TEXT, "SEARCHED": SEARCHED, "PAGE_SIZE": PAGE_SIZE}
+    environment.policies["truncate.leeway"] = 0
     environment.filters |= {
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
         "number": lambda value: tables.format_number(value).replace("-", "−"),
         "signed": lambda value: tables.format_difference(value).replace("-", "−"),
         "short": shorten_digest,
-        "clipped": clip,
         "counted": count_noun,
         "duration": format_duration,
         "href": file_name,
         "indented": indent_json,
         "outcome": classify_outcome,
         "rewritten": is_rewritten,
-        "sampling": format_sampling,
     }
     environment.tests["wrong"] = is_label_wrong
     return environment
@@ -76,11 +74,6 @@ def file_name(id: str) -> str:
     return f"{readable or 'sample'}-{hashlib.sha256(id.encode()).hexdigest()[:20]}.html"
 
 
-def clip(text: str, length: int = 200) -> str:
-    """Shortens a text to at most `length` characters, with … at the end."""
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
 def indent_json(text: str) -> str:
     """Indents JSON. Any other text is returned unchanged."""
     try:
@@ -91,14 +84,6 @@ def indent_json(text: str) -> str:
 
 def count_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def format_sampling(settings: Mapping[str, float | Sequence[str]]) -> str:
-    values = {
-        name: value if isinstance(value, int | float) else json.dumps(" ".join(value))
-        for name, value in settings.items()
-    }
-    return ", ".join(f"{name} {value}" for name, value in sorted(values.items()))
 
 
 def format_duration(seconds: float) -> str:

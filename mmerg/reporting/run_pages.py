@@ -18,7 +18,6 @@ from mmerg.plots.blame import PASSED, Verdict, count_audits, count_blame, iterat
 from mmerg.plots.matrix import draw_plans
 from mmerg.plots.run_data import RunData, try_read
 from mmerg.rating.people import read_people_ratings
-from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.outcome import OUTCOMES, classify_label_change, classify_outcome, list_outcomes
 from mmerg.reporting.render import file_name, render
 from mmerg.reporting.sample import FORMS, Agents, SamplePage
@@ -30,6 +29,7 @@ from mmerg.runs.manifest import RunRef, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
+from mmerg.storage.files import write_atomically
 
 TEXTS = {"LOOP_ENDS": LOOP_ENDS, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
 
@@ -75,7 +75,7 @@ class RunPages(RunData):
         self.problems: Counter[str] = Counter()  # why history turns have no frames
         self.rejected: Counter[tuple[str, str]] = Counter()  # by stage and reason
 
-    def write(self, folder: ReportFolder, prefix: str, others: Mapping[str, RunPages]) -> None:
+    def write(self, folder: Path, prefix: str, others: Mapping[str, RunPages]) -> None:
         """Writes the pages below `prefix`, "" for the top of the report. others: the other runs, by their prefix."""
         agents, results = Agents(self.manifest), self.results.values()
         values: dict[str, object] = {"run": self, "results": results, **TEXTS}
@@ -101,7 +101,7 @@ class RunPages(RunData):
                 images=self._write_frames(folder, prefix, sample),
                 **values,
             )
-            folder.write(f"{prefix}samples/{name}", page)
+            write_atomically(folder / f"{prefix}samples/{name}", page)
         blame = count_blame(self.ref, self.verdicts)
         values |= {
             "blame": blame,
@@ -112,7 +112,7 @@ class RunPages(RunData):
             "plots": self._write_plots(folder, prefix),
         }
         for name, template in (("samples.html", "samples.j2"), ("index.html", "run.j2")):
-            folder.write(f"{prefix}{name}", render(template, up="", top="../" if prefix else "", **values))
+            write_atomically(folder / f"{prefix}{name}", render(template, up="", top="../" if prefix else "", **values))
 
     def _add_row(self, result: Result, sample: SamplePage) -> SampleRow:
         """Counts a sample for the overview. Returns its row in the table."""
@@ -131,7 +131,7 @@ class RunPages(RunData):
         file = self.ref.path / FRAMES / f"{sha256}.jpg"
         return bool(re.fullmatch("[0-9a-f]{64}", sha256)) and file.is_file() and not file.is_symlink()
 
-    def _write_frames(self, folder: ReportFolder, prefix: str, page: SamplePage) -> dict[str, str]:
+    def _write_frames(self, folder: Path, prefix: str, page: SamplePage) -> dict[str, str]:
         """Adds the images of a sample that the run has to the report. Returns the name of each by its hash."""
         keyframes = [keyframe.frame.sha256 for keyframe in page.keyframes]
         sent = [image for call in page.trace.calls for message in call.event.messages for image in message.images]
@@ -139,16 +139,17 @@ class RunPages(RunData):
         names |= {image: f"frame {number}" for number, image in enumerate(keyframes, start=1)}
         names = {image: name for image, name in names.items() if self._has_frame(image)}
         for image in names:
-            folder.link(f"{prefix}frames/{image}.jpg", self.ref.path / FRAMES / f"{image}.jpg")
+            data = (self.ref.path / FRAMES / f"{image}.jpg").read_bytes()
+            write_atomically(folder / f"{prefix}frames/{image}.jpg", data)
         return names
 
-    def _write_plots(self, folder: ReportFolder, prefix: str) -> dict[str, tuple[int, int]]:
+    def _write_plots(self, folder: Path, prefix: str) -> dict[str, tuple[int, int]]:
         """Draws the plans by emotion. Returns the width and height of each plot that has data, in pixels."""
         sizes = {}
         with style.styled():
             for name in ("tone", "stance"):
                 if figure := draw_plans(self, name):
-                    folder.write(f"{prefix}plots/{name}.svg", style.encode_figure(figure, "svg"))
+                    write_atomically(folder / f"{prefix}plots/{name}.svg", style.encode_figure(figure, "svg"))
                     width, height = (round(96 * inches) for inches in figure.get_size_inches())
                     sizes[name] = width, height
         return sizes

@@ -6,7 +6,7 @@ The stages come from the settings and the events, so that any system can be show
     [cell.state for cell in page.list_cells("mpa")]    # ['made', 'kept']
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from mmerg.frames.store import Keyframe
@@ -31,7 +31,7 @@ class Agents:
         without, stages = set(system.get("without") or ()), system.get("stages") or {}
         self.titles = {name: _get_title(stage) for name, stage in stages.items() if name not in without}
         self.auditor = "" if auditor.get("name") in without else str(auditor.get("name") or "")
-        self.emotion = str(manifest.setting("system.result.emotion", "")).split(".")  # symbol, and field if any
+        self.emotion = str(manifest.setting("system.result.emotion", ""))  # symbol, and field if any
 
 
 def _get_title(stage: Any) -> str:
@@ -77,11 +77,7 @@ class SamplePage:
 
     @property
     def first_label(self) -> str | None:
-        symbol, *field = self.agents.emotion
-        event = self.passes[0].outputs.get(symbol)
-        if not event or not field or not isinstance(event.output, Mapping):
-            return None
-        label = event.output.get(*field)
+        label = self.passes[0].at(self.agents.emotion)
         return label if isinstance(label, str) else None
 
     def get_title(self, stage: str) -> str:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from mmerg.errors import RunError
-from mmerg.reporting.folder import ReportFolder, report_folder
+from mmerg.reporting.folder import report_folder
 from mmerg.reporting.outcome import list_outcomes
 from mmerg.reporting.render import render
 from mmerg.reporting.run_pages import RunPages
@@ -19,6 +19,7 @@ from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.comparisons import DRAWS, compare_sides, format_p
 from mmerg.scoring.run_results import read_run
 from mmerg.scoring.standard import Options
+from mmerg.storage.files import write_atomically
 
 
 def write_report(paths: Sequence[Path], out: Path) -> Path:
@@ -30,7 +31,7 @@ def write_report(paths: Sequence[Path], out: Path) -> Path:
     with report_folder(out) as folder:
         for name in ("styles/base.css", "reporting/assets/report.css", "reporting/assets/report.js"):
             asset = files("mmerg") / name
-            folder.write(f"assets/{asset.name}", asset.read_bytes())
+            write_atomically(folder / f"assets/{asset.name}", asset.read_bytes())
         for prefix, run in by_prefix.items():
             others = {name: other for name, other in by_prefix.items() if name != prefix}
             run.write(folder, prefix, others)
@@ -39,7 +40,7 @@ def write_report(paths: Sequence[Path], out: Path) -> Path:
     return out / "index.html"
 
 
-def _write_comparison(folder: ReportFolder, by_prefix: dict[str, RunPages]) -> None:
+def _write_comparison(folder: Path, by_prefix: dict[str, RunPages]) -> None:
     """Writes the first pages of several runs: how they differ in settings, scores and each sample. Paired tests compare
     each run with the first one, by the defaults of `mmerg compare`. If runs cannot be compared, the page says why."""
     runs = list(by_prefix.values())
@@ -66,4 +67,4 @@ def _write_comparison(folder: ReportFolder, by_prefix: dict[str, RunPages]) -> N
     except RunError as error:
         values["refused"] = f"These runs are not compared: {error.what}. {error.hint}".strip()
     for name, template in (("index.html", "runs.j2"), ("samples.html", "matrix.j2")):
-        folder.write(name, render(template, top="", up="", **values))
+        write_atomically(folder / name, render(template, top="", up="", **values))

@@ -15,6 +15,7 @@ from mmerg.runs import events
 from mmerg.runs.events import EVENT
 from mmerg.runs.folder import read_results
 from mmerg.runs.samples import read_events, recording
+from mmerg.storage.files import write_atomically
 from tests.compared_runs import edit_run
 from tests.reporting.parts import HISTORY, USUAL, SampleSpec, build, jpeg, sha
 from tests.run_folders import read_all_events
@@ -162,7 +163,7 @@ def files(folder: Path) -> dict[str, str]:
 def write_all(folder: Path, *names: str, content: str = "a") -> None:
     with report_folder(folder) as report:
         for name in names:
-            report.write(name, content)
+            write_atomically(report / name, content)
 
 
 def test_a_later_report_replaces_the_earlier_and_a_failed_one_does_not(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import re
 
 from markupsafe import Markup
 
-from mmerg.reporting.render import _environment, clip, file_name, format_duration, spell_out
+from mmerg.reporting.render import _environment, file_name, format_duration, spell_out
 from tests.reporting.parts import HOSTILE_IDS
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.html")
@@ -30,4 +30,3 @@ def test_numbers_and_times_are_formatted_for_a_reader() -> None:
     assert [format_duration(value) for value in (0.214, 34.2, 252, 3 * 3600 + 299)] == [
         *("0.21 s", "34 s", "4 min 12 s", "3 h 4 min"),
     ]
-    assert clip("a" * 300, 10) == "aaaaaaaaa…"
