@@ -22,7 +22,7 @@ from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, diges
 from mmerg.judging.metrics import run_sign_tests, score_preferences, score_ratings
 from mmerg.judging.tables import tabulate_match, tabulate_ratings
 from mmerg.runs.folder import Folder
-from mmerg.runs.identity import CONFIG, ENGINE, combine_digests, digest_settings, serialize_engine
+from mmerg.runs.identity import CONFIG, ENGINE, combine_digests, digest_settings
 from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.runs.manifest import JudgedRun, JudgingManifest
 from mmerg.runs.result import Verdicts
@@ -126,7 +126,7 @@ class Judging:
             "judged": judging_set.digest(),
         }
         manifest = JudgingManifest(
-            identity={**digests, ENGINE: serialize_engine(self.engine)},
+            identity={**digests, ENGINE: self.engine.key()},
             engine=self.engine,
             judged=tuple(
                 JudgedRun(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in runs

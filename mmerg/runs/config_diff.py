@@ -5,29 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mmerg.backends.protocol import list_engine_changes
-from mmerg.runs.identity import CLIPS, CONFIG, CORPUS, ENGINE, MEMORY, SOURCE, canonicalize
+from mmerg.runs.identity import CLIPS, CONFIG, CORPUS, ENGINE, canonicalize
 from mmerg.runs.manifest import BaseManifest, Manifest, RunRef, shorten_digest
 
 NONE, MODEL, COMMIT = "–", "model digest", "commit"
 
-# These settings are copies of settings of other groups.
-_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")
-_RENAMED = {"model": "gguf"}  # the names of copies that differ from the name of the setting
+_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _OF_SYSTEM = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # settings that a system may lack
+_TURN_OFF = ("system.name", "system.without", "frames.seen_by")  # settings that turn others off
 DIGEST = " digest"  # the end of the name of a part of the identity
-_EXPLAINED_BY = {  # the settings that explain a part of the identity, by the start of its name
-    CORPUS: ("dataset.",),
-    CLIPS: ("dataset.",),
-    SOURCE: ("memory.", "dataset.memory.", "sources.", "system.name"),
-    MEMORY: ("memory.", "dataset.memory.", "sources.", "system.name"),
-    "model": ("backbone.model", "backbone.gguf"),
-    "": ("system.name",),  # templates, schemas, classes
-}
-_ADDED_BY = ("system.", "sources.", "frames.seen_by", "backbone.")  # these explain a part that one run lacks
-_TURNED_OFF_BY = {  # settings, and the settings that have no effect for one of their values
-    "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
-    "frames.seen_by": ("frames.",),
-}
 # Labels already name the backbone, the dataset and the system, and the settings of stages are too long.
 _NOT_IN_LABELS = ("backbone.", "backend.", "engine.", "dataset.", "system.name", "system.stages.")
 _LONGEST_VALUE, _LONGEST_CHANGE = 20, 200  # characters in a label, and in a change
@@ -44,12 +30,7 @@ class Setting:
 def diff_configs(manifests: Sequence[BaseManifest]) -> list[Setting]:
     """Lists the differences between runs: settings in order, digests of inputs, the engine, and the commit. If replies
     were imported, only the differences of system, dataset and protocol are known."""
-    commits = [manifest.sessions[0].git_commit if manifest.sessions else None for manifest in manifests]
-    differences = _find_differences(
-        [_flatten_settings(manifest.settings) for manifest in manifests],
-        [_shorten_digests(manifest) for manifest in manifests],
-        [{COMMIT: shorten_digest(commit or NONE)} for commit in commits],
-    )
+    differences = _find_differences(list(map(_flatten, manifests)))
     if any(isinstance(manifest, Manifest) and manifest.imported for manifest in manifests):
         known = ("system.name", "dataset.", "protocol.", "corpus digest")
         return [setting for setting in differences if setting.name.startswith(known)]
@@ -66,16 +47,11 @@ def describe_changes(then: BaseManifest, now: BaseManifest) -> list[str]:
     engine: list[str] = []
     if ENGINE in changed:
         engine = list_engine_changes(then.engine, now.engine) or ["the engine changed"]
-    settings, digests = [], []
-    for difference in diff_configs([then, now]):
-        if difference.name.endswith(DIGEST):
-            digests += [difference] if difference.name != MODEL else []
-        elif difference.name != COMMIT and not difference.name.startswith("engine."):
-            settings.append(difference)
-    described = [_describe_change(setting) for setting in settings]
-    if CONFIG in changed and not described:
-        described = ["another version of mmerg reads the same settings differently"]
-    return [*engine, *described, *map(_describe_change, digests)]
+    of_engine = ("engine.", MODEL, COMMIT)
+    differences = [setting for setting in diff_configs([then, now]) if not setting.name.startswith(of_engine)]
+    if CONFIG in changed and all(setting.name.endswith(DIGEST) for setting in differences):
+        engine.append("another version of mmerg reads the same settings differently")
+    return [*engine, *map(_describe_change, differences)]
 
 
 def _describe_change(setting: Setting) -> str:
@@ -93,9 +69,7 @@ def label_runs(runs: Sequence[RunRef]) -> list[str]:
     """Returns a short, unique label for each run: its custom name or its backbone, and as needed the system, the
     corpus, settings and a number."""
     manifests = [run.manifest for run in runs]
-    custom_names = [manifest.custom_name for manifest in manifests]
-    is_unique = [bool(name) and custom_names.count(name) == 1 for name in custom_names]
-    labels = [name or manifest.backbone for name, manifest in zip(custom_names, manifests, strict=True)]
+    labels = [manifest.custom_name or manifest.backbone for manifest in manifests]
     settings = [
         [f"{setting.name.rpartition('.')[2]} {value[:_LONGEST_VALUE]}" for value in setting.values]
         for setting in diff_configs(manifests)
@@ -108,9 +82,7 @@ def label_runs(runs: Sequence[RunRef]) -> list[str]:
         [f"({number})" for number, _ in enumerate(manifests, start=1)],
     ]
     for part in parts:
-        longer = [
-            label if unique else f"{label} {text}" for label, unique, text in zip(labels, is_unique, part, strict=True)
-        ]
+        longer = [f"{label} {text}" for label, text in zip(labels, part, strict=True)]
         if len(set(longer)) > len(set(labels)):
             labels = longer
     return labels
@@ -122,59 +94,51 @@ def grouping_key(manifest: BaseManifest, *settings: str) -> str:
     return json.dumps([canonicalize(manifest.settings, *settings), digests], sort_keys=True)
 
 
-def _find_differences(settings: Sequence[Mapping[str, str]], *others: Sequence[Mapping[str, str]]) -> list[Setting]:
-    """Finds the differences between mappings, one per run in each sequence, except those that follow from another."""
-    several_systems = len({leaves.get("system.name") for leaves in settings}) > 1
-    differences = []
-    for runs in (settings, *others):
-        for name in dict.fromkeys(name for leaves in runs for name in leaves):
-            values = tuple(leaves.get(name, NONE) for leaves in runs)
-            if len(set(values)) > 1 and not (several_systems and _follows_from_system(name, values)):
-                differences.append(Setting(name, values))
+def _find_differences(runs: Sequence[Mapping[str, str]]) -> list[Setting]:
+    """Finds the differences between the runs, without copies of others, and without settings and digests that a run
+    lacks because another setting turns them off."""
+    found = dict.fromkeys(name for leaves in runs for name in leaves)
+    names = sorted(found, key=lambda name: (name == COMMIT, name.startswith("engine."), name.endswith(DIGEST)))
+    all_values = {name: tuple(leaves.get(name, NONE) for leaves in runs) for name in names}
+    differences = [Setting(name, values) for name, values in all_values.items() if len(set(values)) > 1]
+    turned_off = any(_turns_off(setting) for setting in differences)
     return [
-        effect
-        for effect in differences
-        if not any(_explains(cause, effect) for cause in differences if cause is not effect)
+        setting
+        for setting in differences
+        if not (turned_off and _is_lacking(setting)) and not any(_is_copy(setting, other) for other in differences)
     ]
 
 
-def _follows_from_system(name: str, values: Sequence[str]) -> bool:
-    """Returns True if a run lacks the setting because its system has no such setting."""
-    always_shown = name == "system.name" or (name.endswith(".transductive") and "true" in values)
-    return name.startswith(_OF_SYSTEM) and NONE in values and not always_shown
+def _turns_off(setting: Setting) -> bool:
+    return setting.name in _TURN_OFF or (setting.name.endswith(".top_k") and "0" in setting.values)
 
 
-def _explains(cause: Setting, effect: Setting) -> bool:
-    """Returns True if `effect` is a digest or a copy of `cause`, or has no effect because of it."""
-    if effect.name.endswith(DIGEST):
-        causes = next(causes for start, causes in _EXPLAINED_BY.items() if effect.name.startswith(start))
-        return cause.name.startswith((*causes, *_ADDED_BY) if NONE in effect.values else causes)
-    cause_group, _, cause_name = cause.name.rpartition(".")
-    effect_name = effect.name.rpartition(".")[2]
-    if effect.name.startswith(_COPIES) and not cause.name.startswith(_COPIES) and cause.values == effect.values:
-        return cause_name in (effect_name, _RENAMED.get(effect_name))
-    if cause_name == "top_k":
-        turned_off: tuple[str, ...] = (f"{cause_group}.", "dataset.memory.")
-    else:
-        turned_off = _TURNED_OFF_BY.get(cause.name, ())
-    return NONE in effect.values and effect.name.startswith(turned_off)
+def _is_lacking(setting: Setting) -> bool:
+    """Returns True if a run lacks the setting or digest because its system has none."""
+    name, values = setting.name, setting.values
+    always_shown = name in _TURN_OFF or (name.endswith(".transductive") and "true" in values)
+    return NONE in values and (name.startswith(_OF_SYSTEM) or name.endswith(DIGEST)) and not always_shown
 
 
-def _shorten_digests(manifest: BaseManifest) -> dict[str, str]:
-    """Returns the parts of the identity, and the fields of the engine."""
-    engine = manifest.engine.model_dump(mode="json")
-    parts = manifest.identity.items()
-    digests = {f"{part}{DIGEST}": shorten_digest(digest) for part, digest in parts if part not in (CONFIG, ENGINE)}
-    digests[MODEL] = shorten_digest(engine.pop("digest") or NONE)
-    return digests | dict(_iterate_leaves(engine, "engine."))
+def _is_copy(setting: Setting, other: Setting) -> bool:
+    same_name = setting.name.rpartition(".")[2] == other.name.rpartition(".")[2]
+    between_groups = setting.name.startswith(_COPIES) and not other.name.startswith(_COPIES)
+    return between_groups and same_name and setting.values == other.values
 
 
-def _flatten_settings(settings: Mapping[str, object]) -> dict[str, str]:
-    """Returns the settings that affect results, by the path that a user sets: source M is `memory`."""
-    leaves = dict(_iterate_leaves(canonicalize(settings)))
-    if settings.get("memory"):
+def _flatten(manifest: BaseManifest) -> dict[str, str]:
+    """Returns the settings that affect results, by the path that a user sets (source M is `memory`), the parts of the
+    identity, the fields of the engine, and the commit."""
+    leaves = dict(_iterate_leaves(canonicalize(manifest.settings)))
+    if manifest.settings.get("memory"):
         leaves = {name.replace("sources.M.", "memory.", 1): text for name, text in leaves.items()}
-    return leaves
+    parts = manifest.identity.items()
+    leaves |= {f"{part}{DIGEST}": shorten_digest(digest) for part, digest in parts if part not in (CONFIG, ENGINE)}
+    engine = manifest.engine.model_dump(mode="json")
+    leaves[MODEL] = shorten_digest(engine.pop("digest") or NONE)
+    leaves |= dict(_iterate_leaves(engine, "engine."))
+    commit = manifest.sessions[0].git_commit if manifest.sessions else None
+    return leaves | {COMMIT: shorten_digest(commit or NONE)}
 
 
 def _iterate_leaves(node: Mapping[str, object], above: str = "") -> Iterator[tuple[str, str]]:

@@ -29,7 +29,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain
@@ -43,7 +42,6 @@ from mmerg.systems.system import System
 Digests = dict[str, str]  # keyed by the names above
 CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", "auditor"
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
-_RESERVED = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # a file with such a name also gets its folder's name
 RUNTIME_KEYS = tuple(
     dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME_ONLY))
 )
@@ -55,8 +53,6 @@ _PLACES = (  # only the last name of these paths affects the identity
 _CODE = re.compile(r"/.*\.py:\w+")  # a class or function in a user's file, which has a digest
 _EMBEDDER = re.compile(r"sources\.[^.]+\.embedder")  # has the settings of memory.embedder
 _SEM = "mmerg.sources.sem.Sem"
-_NO_MEMORY = ("mmerg.sources.situation.Situation", _SEM)  # any other source may need the corpus for exemplars
-_NO_EXEMPLARS = {"top_k": 0}
 
 
 def digest_run(
@@ -113,10 +109,6 @@ def combine_digests(digests: Mapping[str, str]) -> str:
     return _sha256(json.dumps(digests, sort_keys=True))
 
 
-def serialize_engine(engine: Engine) -> str:
-    return json.dumps(engine.model_dump(mode="json"), sort_keys=True)
-
-
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
@@ -143,8 +135,7 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
 def _add_file(digests: Digests, file: Path) -> str:
     """Adds a file's SHA-256. Returns its key: its name, with its folder's if another file has it. Raises OSError."""
     digest = compute_sha256(file)
-    is_free = file.name not in _RESERVED and digests.get(file.name, digest) == digest
-    name = file.name if is_free else f"{file.parent.name}/{file.name}"
+    name = file.name if digests.get(file.name, digest) == digest else f"{file.parent.name}/{file.name}"
     digests[name] = digest
     return name
 
@@ -200,9 +191,10 @@ def canonicalize(plain: Mapping[str, object], *ignored: str) -> Plain:
     """Returns the settings that affect results, in canonical form, without those at the dotted paths `ignored`. A
     missing setting counts as off, since imported replies lack many."""
     kept: Plain = _remove_folders(plain)
-    for part, canonicalize_part in (("protocol", _canonicalize_protocol), ("system", _canonicalize_system)):
-        if isinstance(kept.get(part), dict):
-            canonicalize_part(kept[part])
+    if isinstance(kept.get("protocol"), dict):
+        kept["protocol"].pop("name", None)
+    if isinstance(kept.get("system"), dict):
+        _canonicalize_system(kept["system"])
     stages = get_path(kept, "system.stages")
     agents = [*(stages.values() if isinstance(stages, dict) else ()), get_path(kept, "system.auditor")]
     seen = {symbol for agent in agents for symbol in get_path(agent, "sees") or ()}
@@ -211,10 +203,6 @@ def canonicalize(plain: Mapping[str, object], *ignored: str) -> Plain:
         kept["frames"] = {"seen_by": "none"}
     sources = kept.get("sources") or {}
     kept["sources"] = {name: _canonicalize_source(node) for name, node in sources.items() if node and name in seen}
-    active = [source for source in kept["sources"].values() if source != _NO_EXEMPLARS]
-    needs_memory = any(get_path(source, "_target_") not in _NO_MEMORY for source in active)
-    if not needs_memory and isinstance(kept.get("dataset"), dict):
-        kept["dataset"]["memory"] = None
     for path in ("memory", "sem", *ignored):  # sources refer to memory and sem
         above, _, last = path.rpartition(".")
         node = get_path(kept, above) if above else kept
@@ -242,14 +230,6 @@ def _remove_folders(node: Any, path: str = "") -> Any:
     return node
 
 
-def _canonicalize_protocol(protocol: Plain) -> None:
-    protocol.pop("name", None)
-    if protocol.get("sample") is None:
-        protocol.pop("seed", None)
-    if isinstance(protocol.get("emotions"), list):
-        protocol["emotions"] = sorted(set(protocol["emotions"]))
-
-
 def _canonicalize_system(system: Plain) -> None:
     system.pop("label_sets", None)  # the settings of the dataset have the chosen one
     system.pop("prompts", None)  # the templates have digests
@@ -267,7 +247,7 @@ def _canonicalize_source(node: Plain) -> Plain:
     """Returns the settings of a source that have an effect, without the embedder of a small empathetic model, which the
     model's digest covers."""
     if get_path(node, "top_k") == 0:
-        return dict(_NO_EXEMPLARS)
+        return {"top_k": 0}
     if get_path(node, "_target_") != _SEM:
         return node
     idle = () if node.get("cause_words", True) else ("transductive", "k1", "lexicon")

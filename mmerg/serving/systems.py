@@ -16,7 +16,7 @@ from mmerg.errors import MmergError
 from mmerg.experiment.plan import SystemPlan
 from mmerg.experiment.session import new_session
 from mmerg.experiment.talk import TalkPlan
-from mmerg.runs.identity import ENGINE, serialize_engine
+from mmerg.runs.identity import ENGINE
 from mmerg.runs.manifest import Corpus as Split
 from mmerg.runs.manifest import Manifest, ProtocolSection
 from mmerg.settings.commands import ServeSettings
@@ -79,7 +79,7 @@ class ServedSystem:
         plain = {name: value for name, value in self.settings.plain().items() if name in RunSettings.model_fields}
         engine, corpus = self.experiment.engine, self.corpus
         return Manifest(
-            identity={**self.plan.digests(plain, corpus), ENGINE: serialize_engine(engine)},
+            identity={**self.plan.digests(plain, corpus), ENGINE: engine.key()},
             engine=engine,
             corpus=Split(name=corpus.name, split=corpus.split, labels=corpus.labels),
             protocol=ProtocolSection(description="the replies of a chat", samples=0, dialogues=0),

@@ -6,7 +6,7 @@ import pytest
 
 from mmerg.plots.run_data import RunData, describe_runs
 from mmerg.runs.config_diff import label_runs
-from mmerg.runs.manifest import RunRef, check_runs
+from mmerg.runs.manifest import RunRef, read_run_refs
 from tests.scoring.run_builder import build_run, make_manifest, result
 
 
@@ -61,7 +61,7 @@ def test_labels_name_what_differs_between_runs(runs: list[RunRef], expected: lis
 
 def test_captions_name_the_runs_and_their_number_of_finished_samples(tmp_path: Path) -> None:
     whole, part = (
-        RunData(check_runs([build_run(tmp_path / name, [result("a/1")], samples=samples, model=name)])[0])
+        RunData(read_run_refs([build_run(tmp_path / name, [result("a/1")], samples=samples, model=name)])[0])
         for name, samples in (("big", 1), ("small", 5))
     )
     assert describe_runs([whole]) == "demo test · targets=last emotions=all, n=1 · merg · big"

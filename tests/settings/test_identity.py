@@ -65,7 +65,6 @@ MELD = ("dataset=meld", "dataset.root=/meld")
 TO_AUDITOR = ("system.stages.sgrg.sees=[D,E,e,P]", "system.auditor.sees=[D,M,R]")
 REFINED = ("system=self_refine", "system.auditor.stop=good_enough")
 TRACE = ("dataset=empathetic", "dataset.root=/ed", "system=trace")
-NO_RAG = ("sources.K.top_k=0", "sources.K2.top_k=0")
 BY = "system.stages.mpa.function={_target_:"
 OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
 
@@ -74,22 +73,17 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
     ("one", "other"),
     [
         (("memory=none",), ("memory.top_k=0",)),
-        (("memory=none",), ("memory=none", "dataset.memory.split=train")),
         (("memory.top_k=0",), ("memory.top_k=0", "memory.exclude_same_reply=false")),
         (("system.stages.sgrg.sees=[D,E,e,P]",), ("system.stages.sgrg.sees=[D,E,e,P]", "memory=none")),
         (("system.without=[mpa,psp]",), ("system.without=[psp,mpa,psp]",)),
         (("system.without=[gra]",), ("system.without=[gra]", "system.max_iterations=5")),
         (("protocol=last_labelled",), ("protocol.targets=labelled", "protocol.max_per_dialogue=1")),
-        (("protocol.seed=4",), ("protocol.seed=5",)),
-        (("protocol.emotions=[joy,anger]",), ("protocol.emotions=[anger,joy]",)),
         (("frames=none",), ("frames=none", "frames.per_clip=1")),
         ((), ("dataset.root=/other",)),  # its corpus has a digest of its own, which names the folder
         (("system.without=[psp]",), ("system.without=[psp]", "system.stages.psp.sampling.num_predict=9")),
         (("backbone.gguf=/a/m.gguf", "backend=embedded"), ("backbone.gguf=/b/m.gguf", "backend=embedded")),
         (("memory.embedder.folder=/a/m",), ("memory.embedder.folder=/b/m",)),
         (TRACE, (*TRACE, "frames.last_turns=5")),
-        (("system=hef", "sem=s"), ("system=hef", "sem=s", "dataset.memory.split=valid")),
-        ((*TRACE, *NO_RAG), (*TRACE, *NO_RAG, "dataset.memory.split=valid")),
         ((*TRACE, "system.without=[srp]"), (*TRACE, "system.without=[srp]", "sources.K.top_k=3")),
     ],
 )
