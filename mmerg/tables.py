@@ -16,7 +16,6 @@ from mmerg.errors import ConfigError
 from mmerg.paper.published import NAMES, published
 from mmerg.papertables.table import add_runs, format_table
 from mmerg.papertables.table_run import read_table_run, select_judge
-from mmerg.runs.manifest import check_runs
 
 
 def tables(given: argparse.Namespace) -> int:
@@ -28,7 +27,7 @@ def tables(given: argparse.Namespace) -> int:
         if not path.exists():
             hint = f"tables: {', '.join(NAMES)}; for runs see `ls runs/`"
             raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
-    runs = [read_table_run(ref.path) for ref in check_runs(paths)]
+    runs = [read_table_run(path) for path in {path.resolve(): path for path in paths}.values()]
     if given.judge:
         runs = select_judge(runs, given.judge)
     datasets = {paper.dataset for paper in papers}

@@ -54,7 +54,7 @@ def test_several_runs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "not drawn: confusion-other: no sample of other has a label to compare with" in shown
     assert "not drawn: confusion-third: third: this run has no scores" in shown
     assert main([*runs, str(run)]) == 2
-    assert "two runs have the same path or name" in capsys.readouterr().err
+    assert "two runs have the same name" in capsys.readouterr().err
 
 
 def test_unreadable_runs_and_folders_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "frames.per_clip=2",
             "frames.last_turns=3",
         ]
-        [ended] = launch(parse(compose_config("dataset=folder", f"dataset.root={data}", *settings), RunSettings))
+        ended = launch(parse(compose_config("dataset=folder", f"dataset.root={data}", *settings), RunSettings))
         assert ended.code == 1
     [run] = (data / "runs").glob("folder-*")
     return run
@@ -168,4 +168,4 @@ def test_other_folders_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "this is not a run folder" in capsys.readouterr().err
     (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
     assert main([str(tmp_path), "story/4"]) == 2
-    assert "the manifest cannot be read" in capsys.readouterr().err
+    assert "the manifest is damaged or of another version" in capsys.readouterr().err

@@ -6,41 +6,27 @@ manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import Field
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Engine
-from mmerg.errors import RunError, preview
+from mmerg.errors import RunError
 from mmerg.runs.events import Count
 from mmerg.runs.shards import SHARDS
-from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import Plain
-from mmerg.settings.model import RunSettings
 from mmerg.settings.tree import get_path
 from mmerg.storage.files import describe_error, get_name
 from mmerg.storage.record import Record
 
 MANIFEST = "manifest.json"
-FORMAT = 2
 DRY = "dry"  # the backend that calls no model
 IMPORTED = "import"  # the backend of imported replies
 AGAIN = "rename or remove the folder, then run the same command again: finished calls come from the completion cache"
-
-
-def _validate(settings: Plain) -> Plain:
-    """Raises ValueError for invalid settings. Accepts missing ones, as imported replies have only some settings."""
-    try:
-        (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
-    except ValidationError as error:
-        for problem in error.errors():
-            if problem["type"] != "missing":
-                raise ValueError(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
-    return settings
 
 
 class Split(Record):
@@ -90,7 +76,7 @@ class BaseManifest(Record):
     format: Literal[2] = 2
     identity: dict[str, str]  # see `mmerg.runs.identity`
     engine: Engine
-    settings: Annotated[Plain, AfterValidator(_validate)] = Field(default_factory=dict)  # of the first start
+    settings: Plain = Field(default_factory=dict)  # of the first start
     sessions: tuple[Session, ...] = ()
     records: Count | None = None  # their number; None until a start ends
     digest: str = ""  # of all fields but `sessions`, `name` and `tags`
@@ -175,58 +161,42 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
     """Reads the manifest of a run or judging. Raises RunError if it is missing or invalid, or was changed."""
     file = path / MANIFEST
     try:
-        content = json.loads(file.read_bytes().decode())
+        content = json.loads(file.read_bytes())
+        is_judging = isinstance(content, dict) and "judged" in content
+        manifest = (JudgingManifest if is_judging else Manifest).model_validate(content)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _missing_run_error(path) from error
     except (OSError, ValueError) as error:
-        raise RunError(f"the manifest cannot be read: {describe_error(error)}", where=str(file)) from error
-    version = content.get("format", 1) if isinstance(content, dict) else None
-    if version != FORMAT:
-        what = f"this folder was made by another version of mmerg (format {version!r:.20}, not {FORMAT})"
-        raise RunError(what, where=str(file), hint=AGAIN)
-    try:
-        manifest = (JudgingManifest if "judged" in content else Manifest).model_validate(content)
-    except ValidationError as error:
-        raise RunError(
-            f"the manifest is damaged or of another version of mmerg: {describe_error(error)}",
-            where=str(file),
-            hint=AGAIN,
-        ) from error
+        what = f"the manifest is damaged or of another version of mmerg: {describe_error(error)}"
+        raise RunError(what, where=str(file), hint=AGAIN) from error
     if manifest.with_digest(manifest.records) != manifest:
         what, hint = "this manifest was changed after the run wrote it", "restore it, or run again in a new folder"
         raise RunError(what, where=str(file), hint=hint)
     return manifest
 
 
-def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[RunRef]:
-    """Reads the manifests of runs. Raises RunError if a folder has no run, or if two have the same `key`."""
-    first: dict[object, Path] = {}
-    for path in paths:
-        if before := first.get(key(path)):
-            what, hint = "two runs have the same path or name", "name each run once, or rename one of them"
-            raise RunError(what, where=f"{before} and {path}", hint=hint)
-        first[key(path)] = path
-    return [RunRef(path, read_manifest(path)) for path in paths]
-
-
 def read_run_refs(paths: Sequence[Path]) -> list[RunRef]:
     """Reads the manifests of runs. Raises RunError if a folder has no run, or if two runs have the same name."""
-    return check_runs(paths, lambda path: path.resolve().name)
+    first: dict[str, Path] = {}
+    for path in paths:
+        name = path.resolve().name
+        if before := first.get(name):
+            what, hint = "two runs have the same name", "name each run once, or rename one of them"
+            raise RunError(what, where=f"{before} and {path}", hint=hint)
+        first[name] = path
+    return [RunRef(path, read_manifest(path)) for path in paths]
 
 
 def _missing_run_error(path: Path) -> RunError:
     """Builds the error for a folder without a manifest. It suggests runs in the folder or beside it."""
     if (path / SHARDS).is_dir():
         what, hint = "its shards are not merged yet", f"merge them: mmerg merge {path}"
-    elif path.exists():
-        near = preview([str(run) for run in list_runs(path)], 3, " ")
-        what = f"it has no {MANIFEST}"
-        hint = f"name a run folder: {near}" if near else "see `ls runs/`"
     else:
-        what = "there is no such folder"
-        beside = {run.name: str(run) for folder in (path.parent / "runs", path.parent) for run in list_runs(folder)}
-        similar = get_close_matches(path.name, beside, 3)
-        hint = f"did you mean {' or '.join(beside[name] for name in similar)}?" if similar else "see `ls runs/`"
+        what = f"it has no {MANIFEST}" if path.exists() else "there is no such folder"
+        folders = [path] if path.exists() else [path.parent / "runs", path.parent]
+        runs = {run.name: str(run) for folder in folders for run in list_runs(folder)}
+        near = get_close_matches(path.name, runs, 3) or list(runs)[:3]
+        hint = f"name a run folder: {' '.join(runs[name] for name in near)}" if near else "see `ls runs/`"
     return RunError(f"this is not a run folder: {what}", where=str(path), hint=hint)
 
 

@@ -8,7 +8,7 @@ from mmerg.console.terminal import plural
 from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.inputs import describe_unequal_inputs
-from mmerg.runs.manifest import check_runs
+from mmerg.runs.manifest import RunRef, read_manifest
 from mmerg.scoring.run_results import read_run
 from mmerg.scoring.score_tables import ScoreRow, list_csv_rows, render, select_metrics, tabulate
 from mmerg.scoring.scorer import score_run, write_scores
@@ -28,8 +28,9 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 def score(given: argparse.Namespace) -> int:
     """Scores the runs, writes their scores, and prints or writes the table. Returns the exit code. Raises ConfigError
     for an invalid option, and RunError if a run cannot be read; before any is scored if a folder is not a run."""
-    refs, options = check_runs(given.run), read_options(given)
-    scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
+    paths = {path.resolve(): path for path in given.run}.values()  # a run that is named twice counts once
+    refs, options = [RunRef(path, read_manifest(path)) for path in paths], read_options(given)
+    scores = [write_scores(path, score_run(read_run(path), options)) for path in paths]
     metrics = select_metrics(scores, given.columns)
     settings = group_by_setting([ref.manifest for ref in refs])
     names = label_runs([refs[indices[0]] for indices in settings])

@@ -20,7 +20,6 @@ from mmerg.runs.manifest import (
     JudgingManifest,
     MemorySection,
     Split,
-    check_runs,
     read_any_manifest,
     read_manifest,
     read_run_refs,
@@ -139,7 +138,6 @@ def test_every_command_refuses_a_changed_run(
     ("key", "value", "problem"),
     [
         ("engine", MISSING, "engine: Field required"),
-        ("settings.system.stages.sgrg.sees", 3, "settings: system.stages.sgrg.sees: "),
         ("protocol.samples", -1, "protocol.samples: "),
         ("corpus.labels", "joy", "corpus.labels: "),
         ("unknown", 1, "unknown: Extra inputs"),
@@ -154,10 +152,9 @@ def test_the_error_names_the_key(key: str, value: Any, problem: str, pair: tuple
     assert "run the same command again" in caught.value.hint
 
 
-@pytest.mark.parametrize("number", [MISSING, 3])
-def test_a_run_of_another_version_is_refused(number: Any, pair: tuple[Path, Path], tmp_path: Path) -> None:
-    write(tmp_path, changed(plain(pair[0]), ("format",), number))
-    with pytest.raises(RunError, match=r"this folder was made by another version of mmerg[^$]*run the same command"):
+def test_a_run_of_another_version_is_refused(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    write(tmp_path, changed(plain(pair[0]), ("format",), 3))
+    with pytest.raises(RunError, match=r"of another version of mmerg: format[^$]*run the same command"):
         read_manifest(tmp_path)
 
 
@@ -169,7 +166,7 @@ def test_the_error_for_another_folder_names_runs(pair: tuple[Path, Path], tmp_pa
     errors = {
         tmp_path / "nowhere": ("there is no such folder", "see `ls runs/`"),
         tmp_path / "other": ("it has no manifest.json", "see `ls runs/`"),
-        run.with_name("aa"): ("there is no such folder", f"did you mean {run}?"),
+        run.with_name("aa"): ("there is no such folder", f"name a run folder: {run}"),
         run.parent: ("it has no manifest.json", f"name a run folder: {pair[1]} {run}"),
     }
     for path, (what, hint) in errors.items():
@@ -190,8 +187,7 @@ def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Pa
 
 def test_a_run_named_twice_is_an_error(pair: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(pair[0])
-    for read in (read_run_refs, check_runs):
-        for again in (pair[0], pair[0].parent / "b" / ".." / "a", tmp_path / "link"):
-            with pytest.raises(RunError, match="two runs have the same path or name"):
-                read([*pair, again])
-        read(pair)
+    for again in (pair[0], pair[0].parent / "b" / ".." / "a", tmp_path / "link"):
+        with pytest.raises(RunError, match="two runs have the same name"):
+            read_run_refs([*pair, again])
+    read_run_refs(pair)
