@@ -82,7 +82,7 @@ def test_the_same_import_changes_nothing_and_another_makes_another_run(run: Path
 
 WRONG_LINES: dict[str, Any] = {
     "line 2: 'letter/4' is not the id of a sample": {"id": "letter/4", "response": "Oh."},
-    "line 3: line 1 has the id 'letter/5' too": {**GOOD[0], "response": "No."},
+    "line 3: an earlier line has the id 'letter/5' too": {**GOOD[0], "response": "No."},
     "line 4: response: Field required": {"id": "fine/5", "reply": "Oh."},
     "line 5: response: String should have at most 10000 characters": {**GOOD[1], "response": "x" * 102_400},
     "line 6: response: String should match pattern": {**GOOD[1], "response": " \n"},

@@ -17,11 +17,12 @@ from mmerg.runs.result import Result
 def announce(out: Console, plan: Plan, engine: Engine) -> None:
     """Prints the corpus, the protocol, the engine, and the inputs that agents lack."""
     samples = plan.samples
-    of_shard = f" of shard {plan.folder.shard}" if plan.folder.shard else ""
-    scope = f"{len(samples.wanted)} selected{of_shard}"
+    of_shard = f" of shard {plan.shard}" if plan.shard else ""
     corpus = samples.corpus
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.notes_text}"))
-    out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {scope}"))
+    out.print(
+        escape(f"protocol: {describe(samples.protocol, samples.selection)}; {len(samples.wanted)} selected{of_shard}")
+    )
     out.print(escape(f"{engine.description}, seed {plan.seed}"))
     for line in (*filter(None, [plan.note]), *_list_remarks(plan, engine)):
         out.print(escape(line))

@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from mmerg.errors import ConfigError
-from mmerg.experiment.work import is_new
 from mmerg.runs.folder import read_results
 from mmerg.settings.compose import compose
 from mmerg.settings.groups import list_options
@@ -49,7 +48,7 @@ def _read_mean_tokens(settings: RunSettings, name: str, plan: Callable[[RunSetti
     sources = defaults.sources | {symbol: node for symbol, node in settings.sources.items() if symbol in ("M", "S")}
     other = plan(settings.model_copy(update={"system": defaults.system, "sources": sources}))
     ids = [sample.id for sample in other.samples.wanted]
-    results = {} if is_new(other.run) else read_results(other.run)
+    results = read_results(other.run) if other.run.exists() else {}
     found = [results[id] for id in ids if id in results]
     tokens = [result.prompt_tokens + result.response_tokens for result in found if result.ok]
     missing = sum(id not in results for id in ids)

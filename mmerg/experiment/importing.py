@@ -20,12 +20,12 @@ from mmerg.corpora.protocols import Selection
 from mmerg.engine.sample import Fields, build_result
 from mmerg.errors import Failure, SampleError, preview
 from mmerg.experiment.plan import SamplePlan
-from mmerg.experiment.session import read_git_commit, read_versions
+from mmerg.experiment.session import new_session
 from mmerg.experiment.work import select_pending
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
 from mmerg.runs.identity import CONFIG, CORPUS, combine_digests, digest_settings
-from mmerg.runs.manifest import IMPORTED, Manifest, Session
+from mmerg.runs.manifest import IMPORTED, Manifest
 from mmerg.runs.result import Result
 from mmerg.settings.commands import ImportSettings
 from mmerg.storage.files import describe_error
@@ -63,7 +63,7 @@ def import_replies(settings: ImportSettings) -> int:
         engine=Engine(backend=IMPORTED, version=digest[:12], model=settings.name, digest=digest),
         settings=plain,
         name=settings.name,
-        sessions=(Session(versions=read_versions(), git_commit=read_git_commit(), how={"replies": settings.replies}),),
+        sessions=(new_session(plain).model_copy(update={"how": {"replies": settings.replies}}),),
     )
     path = Path(settings.runs) / f"{settings.dataset.name}-{settings.name}-{combine_digests(manifest.identity)[:8]}"
     results = _write(path, manifest, selection, replies)
@@ -86,7 +86,6 @@ def _parse_replies(
     """Parses the replies by sample id. Raises CorpusError, which names up to ten invalid lines."""
     known = {sample.id for sample in selection.samples}
     replies: dict[str, ImportedReply] = {}
-    numbers: dict[str, int] = {}  # line numbers
     problems: list[str] = []
     for number, raw in enumerate(content.splitlines(), start=1):
         if not raw.strip():
@@ -98,12 +97,12 @@ def _parse_replies(
             continue
         if reply.id not in known:
             problems.append(f"line {number}: {reply.id!r:.100} is not the id of a sample")
-        if before := numbers.get(reply.id):
-            problems.append(f"line {number}: line {before} has the id {reply.id!r:.100} too")
-        if reply.emotion is not None and reply.emotion not in labels:
+        elif reply.id in replies:
+            problems.append(f"line {number}: an earlier line has the id {reply.id!r:.100} too")
+        elif reply.emotion not in (None, *labels):
             problems.append(f"line {number}: the emotion {reply.emotion!r:.100} is not one of {', '.join(labels)}")
-        replies[reply.id] = reply
-        numbers[reply.id] = number
+        else:
+            replies[reply.id] = reply
     if problems or not replies:
         ids = ", ".join(sample.id for sample in selection.samples[:3])
         hint = f"correct the file; a line is {FORM}; ids of this dataset and protocol: {ids}, …"

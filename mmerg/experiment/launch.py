@@ -11,19 +11,19 @@ from mmerg.console.run_tables import describe_memory
 from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.reading import clip_files
-from mmerg.errors import preview
 from mmerg.experiment.announce import announce, print_results
 from mmerg.experiment.plan import Plan, plan_run
-from mmerg.experiment.work import is_new, run_items, select_pending
+from mmerg.experiment.work import run_items, select_pending
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_partial_results
 from mmerg.runs.identity import CLIPS
-from mmerg.runs.manifest import read_manifest
-from mmerg.runs.memory_usage import write_memory_usage
+from mmerg.runs.manifest import MANIFEST, read_manifest
+from mmerg.runs.memory_usage import MEMORY
 from mmerg.runs.result import Result, Results, RunOutcome
 from mmerg.runs.shards import check_shard_count, write_order
 from mmerg.settings.model import RunSettings
 from mmerg.storage.files import Snapshot
+from mmerg.storage.record import write_record
 
 
 def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> RunOutcome:
@@ -40,11 +40,11 @@ def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
     _prepare_shard(plan)
     clips = Snapshot.take(clip_files(plan.samples.corpus))
     wanted = plan.samples.wanted
-    before = None if is_new(plan.path) else read_manifest(plan.path)
+    before = read_manifest(plan.path) if (plan.path / MANIFEST).exists() else None
     if before and before.records is not None and before.identity.get(CLIPS) == clips.digest():
-        results = read_partial_results(plan.path, before)
-        if results.matches_file and len(results) == before.records and not select_pending(wanted, results):
-            return _print_finished(plan, out, before.engine, results, brief)
+        finished = read_partial_results(plan.path, before)
+        if finished.matches_file and len(finished) == before.records and not select_pending(wanted, finished):
+            return _print_finished(plan, out, before.engine, finished, brief)
     with ExitStack() as opened:
         pool, engine = plan.cached_backbone.open(before.engine if before else None)
         opened.enter_context(closing(pool))
@@ -67,16 +67,15 @@ def run_plan(plan: Plan, out: Console, brief: bool) -> RunOutcome:
             progress = run_items(run, wanted, remaining, work, pool, out, plan.system.sources.values())
             run.seal(plan.samples.ids)
             if progress.model_calls and (usage := plan.backbone.measure_memory()):
-                write_memory_usage(plan.path, usage)
+                write_record(plan.path / MEMORY, usage)
             results = run.results.select(sample.id for sample in wanted).values()
             print_results(out, plan.backbone, results, brief)
-            _warn_of_changed(out, clips)
             return RunOutcome.from_results(plan.path, results, progress.kept, progress.model_calls)
 
 
 def _prepare_shard(plan: Plan) -> None:
     """Writes the list of the shard's samples. Raises ConfigError if the run was split into another number of shards."""
-    if shard := plan.folder.shard:
+    if shard := plan.shard:
         check_shard_count(plan.run, shard.total)
         samples = enumerate(plan.samples.selection.samples)
         write_order(plan.path, ((place, sample.id) for place, sample in samples if shard.contains(sample.dialogue_id)))
@@ -89,14 +88,3 @@ def _print_finished(plan: Plan, out: Console, engine: Engine, results: Results[R
     out.print(f"{plural(len(finished), 'sample')} {'is' if len(finished) == 1 else 'are'} already finished")
     print_results(out, plan.backbone, finished, brief)
     return RunOutcome.from_results(plan.path, finished, kept=len(finished), made=0)
-
-
-def _warn_of_changed(out: Console, clips: Snapshot) -> None:
-    if changed := clips.find_changed():
-        clips_are = "clip is" if len(changed) == 1 else "clips are"
-        names = preview([clip.name for clip in changed], 3)
-        warning = (
-            f"{len(changed)} {clips_are} missing or changed since the run started ({names}), so the samples that show "
-            "them failed. Restore the clips, then run the same command again to retry these samples"
-        )
-        out.print(escape(warning))

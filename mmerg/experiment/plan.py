@@ -8,8 +8,7 @@ Only the functions here take all settings of a run. Each setting takes effect in
     dataset, protocol, ids, limit, shard    SamplePlan
     system, memory, sources, frames         SystemPlan (mmerg.systems.build, mmerg.experiment.build)
     backbone, backend, cache, cache_dir     BackbonePlan (mmerg.experiment.backbone)
-    runs, name, tags, shard                 FolderPlan
-    seed                                    Plan
+    runs, name, tags, shard, seed           Plan
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from mmerg.experiment.equal_tokens import with_equal_tokens
 from mmerg.experiment.session import new_session
 from mmerg.experiment.sources import build_sources
 from mmerg.runs.auditor import Auditor, read_auditor
-from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combine_digests, digest_run, serialize_engine
+from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combine_digests, digest_run
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection
 from mmerg.runs.shards import Shard
@@ -137,31 +136,6 @@ class SystemPlan:
 
 
 @dataclass(frozen=True)
-class FolderPlan:
-    """The folder of a run."""
-
-    runs: Path  # the folder of all runs
-    names: Sequence[str]  # the start of its name, if the user sets no `name`
-    name: str
-    tags: tuple[str, ...]
-    shard: Shard | None  # the part of the run to write, if it is split
-    row: str = ""  # the name of a sweep's row, such as "top_k=3"
-
-    def find(self, identity: Digests) -> Path:
-        """Finds the folder of the run with this identity, which any row of a sweep may have started, or names one."""
-        start = "-".join([*([self.name] if self.name else self.names), *self.tags])
-        mark = combine_digests(identity)[:8]
-        plain = self.runs / f"{start}-{mark}"
-        if plain.exists():
-            return plain
-        row_folder = re.compile(rf"{re.escape(start)}-\w+=.*-{mark}")
-        for path in sorted(self.runs.glob(f"*=*-{mark}")):
-            if row_folder.fullmatch(path.name):
-                return path
-        return self.runs / f"{start}-{self.row}-{mark}" if self.row else plain
-
-
-@dataclass(frozen=True)
 class Plan:
     """The plan of a run."""
 
@@ -169,7 +143,8 @@ class Plan:
     samples: SamplePlan
     system: SystemPlan
     backbone: BackbonePlan
-    folder: FolderPlan
+    shard: Shard | None  # the part of the run to make, if it is split
+    row: str  # the name of a sweep's row, such as "top_k=3"
     seed: int
     note: str = ""  # on settings that mmerg chose or ignored
 
@@ -179,18 +154,29 @@ class Plan:
 
     @cached_property
     def run(self) -> Path:
-        return self.folder.find(self.identity)
+        """The folder of the run with this identity, which any row of a sweep may have started, or a new one."""
+        settings, folder = self.settings, Path(self.settings["runs"])
+        names = (self.samples.dataset.name, settings["system"]["name"], folder_name(self.backbone.name))
+        start = "-".join([settings["name"] or "-".join(names), *settings["tags"]])
+        mark = combine_digests(self.identity)[:8]
+        plain = folder / f"{start}-{mark}"
+        if plain.exists():
+            return plain
+        row_folder = re.compile(rf"{re.escape(start)}-\w+=.*-{mark}")
+        started = sorted(path for path in folder.glob(f"*=*-{mark}") if row_folder.fullmatch(path.name))
+        new = folder / f"{start}-{self.row}-{mark}" if self.row else plain
+        return started[0] if started else new
 
     @property
     def path(self) -> Path:
         """The folder to write: that of the run, or that of a shard in it."""
-        return self.folder.shard.folder(self.run) if self.folder.shard else self.run
+        return self.shard.folder(self.run) if self.shard else self.run
 
     @property
     def cached_backbone(self) -> BackbonePlan:
         """The backbone with the completion cache of this run. A shard has a separate cache, since SQLite's locks fail
         on shared file systems."""
-        return replace(self.backbone, cache_dir=self.path) if self.folder.shard else self.backbone
+        return replace(self.backbone, cache_dir=self.path) if self.shard else self.backbone
 
     def experiment(self, engine: Engine, samples: Sequence[Sample]) -> Experiment:
         sampling = self.backbone.sampling(self.seed)
@@ -203,7 +189,7 @@ class Plan:
         sources = dict(self.settings["sources"])
         for symbol, source in self.system.sources.items():
             sources[symbol] = sources[symbol] | getattr(source, "facts", {})  # about files in its settings
-        known_later = {CLIPS: clips.digest(), ENGINE: serialize_engine(engine)}
+        known_later = {CLIPS: clips.digest(), ENGINE: engine.key()}
         known_later |= {f"{MEMORY}{symbol}": memory.memory.digest for symbol, memory in memories.items()}
         return Manifest(
             identity=self.identity | known_later,
@@ -212,8 +198,8 @@ class Plan:
             protocol=protocol,
             memories={symbol: MemorySection.model_validate(one.section()) for symbol, one in memories.items()},
             settings=self.settings | {"sources": sources},
-            name=self.folder.name,
-            tags=self.folder.tags,
+            name=self.settings["name"] or "",
+            tags=tuple(self.settings["tags"]),
             sessions=(new_session(self.settings),),
         )
 
@@ -231,13 +217,13 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
         if settings.auditor and not uses_auditor(settings.system):
             note = f"auditor={settings.auditor} has no effect: system={settings.system.name} has no auditor"
             settings = settings.model_copy(update={"auditor": None})  # the same run as without it
-        names = (settings.dataset.name, settings.system.name, folder_name(backbone.name))
         return Plan(
             settings=settings.plain(),
             samples=samples,
             system=plan_system(settings, samples.corpus),
             backbone=backbone,
-            folder=FolderPlan(Path(settings.runs), names, settings.name or "", settings.tags, shard, row),
+            shard=shard,
+            row=row,
             seed=settings.seed,
             note=note,
         )
@@ -257,8 +243,7 @@ def uses_auditor(system: SystemSettings) -> bool:
 
 
 def _read_auditor(settings: RunSettings) -> Auditor | None:
-    used = settings.auditor and uses_auditor(settings.system)
-    return read_auditor(Path(settings.auditor)) if used and settings.auditor else None
+    return read_auditor(Path(settings.auditor)) if settings.auditor and uses_auditor(settings.system) else None
 
 
 def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:

@@ -6,7 +6,6 @@ progress = run_items(run, wanted, remaining, work, pool, console())
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from rich.console import Console
@@ -19,7 +18,6 @@ from mmerg.engine.parallel import run_in_threads
 from mmerg.engine.sources import Source
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
-from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.result import Results, SampleLine
 
 DRY_RUN = "this was a dry run: no model was called, and its {} and scores are meaningless"
@@ -53,7 +51,8 @@ def run_items(
     """Runs the `remaining` of the `wanted` items in parallel, and writes their events and the records that `work` makes
     with a leased backend. In the end, prints the lost hosts. If `work` raises, no other item starts, the pool and
     `sources` are closed so that nothing waits for them, and the error is raised."""
-    retried = sum(item.id in folder.results for item in remaining)
+    finished = folder.results.keys() - folder.results.without_events
+    retried = sum(item.id in finished for item in remaining)
     progress = Progress(out, len(remaining), len(wanted) - len(remaining), retried)
 
     def run_leased(item: Item) -> Line:
@@ -81,8 +80,3 @@ def run_items(
         if host not in before:
             out.print(escape(f"host {host} was skipped in the end: {why}"), soft_wrap=True)
     return progress
-
-
-def is_new(path: Path) -> bool:
-    """Returns True if no run was started in this folder."""
-    return not (path / MANIFEST).exists()

@@ -12,8 +12,8 @@ A sample is finished if it has both events and a line. Otherwise it runs again.
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Self
@@ -25,8 +25,7 @@ from mmerg.runs.config_diff import describe_changes
 from mmerg.runs.events import Emit
 from mmerg.runs.manifest import MANIFEST, BaseManifest, Manifest, read_any_manifest, shorten_digest
 from mmerg.runs.result import Line, Result, Results, read_lines
-from mmerg.runs.samples import SAMPLES, SUFFIX, events_file, file_name, recording
-from mmerg.runs.shards import SHARDS
+from mmerg.runs.samples import SAMPLES, events_file, file_name, recording
 from mmerg.storage.files import PART, make_private_folder, wrap_os_errors, write_atomically
 from mmerg.storage.record import write_record
 
@@ -86,12 +85,6 @@ class Folder(Generic[Line]):
             manifest = read_any_manifest(self.path)
             if changed := describe_changes(manifest, self._manifest):
                 raise self._changed_error(manifest, changed)
-        elif (self._file.exists() and self._file.stat().st_size) or any(self.path.glob(f"{SAMPLES}/*{SUFFIX}")):
-            what = "the folder has results but no manifest.json, so their settings are unknown"
-            hint = "restore manifest.json, or rename or remove the folder to start a new run"
-            if (self.path / SHARDS).is_dir():
-                hint = f"a merge was interrupted here; run it again: mmerg merge {self.path}"
-            raise RunError(what, where=str(self.path), hint=hint)
         with wrap_os_errors(self.path):
             make_private_folder(self.path / SAMPLES)
             remove_partial_files(self.path, self._file.name)
@@ -193,18 +186,13 @@ def remove_partial_files(run: Path, file: str) -> None:
             part.unlink()
 
 
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Locks the folder for the block. Raises RunError if another process has the lock, or if it cannot be created."""
-    lock = FileLock(folder / LOCK, timeout=0, mode=0o600)
+def lock_folder(folder: Path) -> AbstractContextManager[object]:
+    """Locks the folder until the returned block ends. Raises RunError if another process has the lock, or if it cannot
+    be created."""
     try:
-        lock.acquire()
+        return FileLock(folder / LOCK, timeout=0, mode=0o600).acquire()
     except Timeout as error:
         what, hint = "another process is writing to this run", "wait until it ends, or stop it"
         raise RunError(what, where=str(folder), hint=hint) from error
     except OSError as error:
         raise make_write_error(error, folder / LOCK) from error
-    try:
-        yield
-    finally:
-        lock.release()

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mmerg.errors import RunError
-from mmerg.storage.record import Record, read_record, write_record
+from mmerg.storage.record import Record, read_record
 
 MEMORY = "memory.json"
 
@@ -14,11 +14,6 @@ class MemoryUsage(Record):
 
     gib: float
     on_cpu: float | None = None
-
-
-def write_memory_usage(run: Path, usage: MemoryUsage) -> None:
-    """Writes the file. Raises RunError if that fails."""
-    write_record(run / MEMORY, usage)
 
 
 def read_memory_usage(run: Path) -> MemoryUsage | None:

@@ -130,10 +130,9 @@ class Snapshot(dict[Path, int]):
         sizes = {path: _file_size(path) for path in sorted(set(paths))}
         return cls({path: size for path, size in sizes.items() if size is not None})
 
-    def find_changed(self, paths: Iterable[Path] | None = None) -> list[Path]:
-        """Finds the files of the snapshot, among `paths` if given, that are missing or have another size now."""
-        candidates = self if paths is None else paths
-        return [path for path in candidates if path in self and _file_size(path) != self[path]]
+    def find_changed(self, paths: Iterable[Path]) -> list[Path]:
+        """Finds the files of the snapshot, among `paths`, that are missing or have another size now."""
+        return [path for path in paths if path in self and _file_size(path) != self[path]]
 
     def digest(self) -> str:
         """Returns the SHA-256 (hex) of names and sizes, which changes if an archive is unpacked further."""

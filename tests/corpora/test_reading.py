@@ -122,11 +122,11 @@ def test_missing_and_changed_clips_are_detected(tmp_path: Path) -> None:
     clips = [*(Clip(tmp_path / name) for name in names), Clip(tmp_path / "a.mp4", 1.0, 2.0, Crop(0, 0, 0.5, 1))]
     filmed = corpus(dialogues=(talk(turns=tuple(ana(clip=clip) for clip in clips)),))
     before = Snapshot.take([*clip_files(filmed), tmp_path / "never.mp4", tmp_path / "nu\0ll.mp4", tmp_path])
-    assert before.find_changed() == []
+    assert before.find_changed(before) == []
     (tmp_path / "a.mp4").unlink()
     (tmp_path / "c.mp4").write_bytes(b"longer than it was")
     (tmp_path / "never.mp4").write_bytes(b"new")
-    assert before.find_changed() == [tmp_path / "a.mp4", tmp_path / "c.mp4"]
+    assert before.find_changed(before) == [tmp_path / "a.mp4", tmp_path / "c.mp4"]
     assert before.find_changed([tmp_path / "b.mp4", tmp_path / "never.mp4"]) == []
     assert Snapshot.take(clip_files(filmed)).digest() != before.digest()
     (tmp_path / "a.mp4").write_bytes(b"back")

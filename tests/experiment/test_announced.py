@@ -27,10 +27,10 @@ def corpus(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_a_dry_run_is_named_as_such(corpus: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    [ended] = launch(parse_settings(*corpus))
+    ended = launch(parse_settings(*corpus))
     assert Path(ended.run).name.startswith("folder-merg-dry-")
     first = capsys.readouterr().out
-    [again] = launch(parse_settings(*corpus))
+    again = launch(parse_settings(*corpus))
     assert again.run == ended.run
     for printed in (first, capsys.readouterr().out):
         assert DRY in printed

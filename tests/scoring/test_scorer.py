@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from mmerg.runs.memory_usage import MemoryUsage, write_memory_usage
+from mmerg.runs.memory_usage import MEMORY, MemoryUsage
 from mmerg.runs.result import Timing
 from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.run_results import read_run
@@ -15,6 +15,7 @@ from mmerg.scoring.score_tables import ScoreRow, render
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options
 from mmerg.scoring.tokenizers import Tokenizer
+from mmerg.storage.record import write_record
 from tests.scoring.run_builder import build_run, result
 
 QUICK = Options(tokenizer="whitespace", resamples=20)
@@ -137,7 +138,7 @@ def test_descriptive_metrics_have_the_values_computed_by_hand(folder: Path) -> N
 
 def test_measured_memory_is_a_score(folder: Path) -> None:
     assert not {"memory_gib", "on_cpu"} & score_run(read_run(folder), QUICK).scores.keys()
-    write_memory_usage(folder, MemoryUsage(gib=6.5))
+    write_record(folder / MEMORY, MemoryUsage(gib=6.5))
     scores = score_run(read_run(folder), QUICK).scores
     assert (scores["memory_gib"].value, "on_cpu" in scores) == (6.5, False)
 
