@@ -38,11 +38,11 @@ def bench(out: Console, given: argparse.Namespace) -> int:
     names = list(dict.fromkeys(given.backbones or PAPER))
     settings = [_settings(given, f"backbone={name}", *given.settings) for name in names]
     load_corpus(settings[0].dataset)  # an error of the corpus would end the run of every backbone
-    rows = [_run(out, number, run_settings, given.settings) for number, run_settings in enumerate(settings)]
+    rows = [_run(out, run_settings, given.settings) for run_settings in settings]
     default = not given.backbones and not any(word.startswith("backend") for word in given.settings)
     if default and not any(row.outcome.run for row in rows):
         out.print("none of the paper's backbones is available: using the small embedded model instead")
-        rows.append(_run(out, len(rows), _settings(given, *given.settings, "backend=embedded"), given.settings))
+        rows.append(_run(out, _settings(given, *given.settings, "backend=embedded"), given.settings))
     runs = dict.fromkeys(row.outcome.run.run for row in rows if row.outcome.run)
     if not runs:
         raise ConfigError("no backbone is available", where="--backbones", hint=rows[0].outcome.error)
@@ -60,13 +60,12 @@ def _settings(given: argparse.Namespace, *words: str) -> RunSettings:
     return parse(compose("config", [*subset, *words], own), RunSettings, [own] if own else [])
 
 
-def _run(out: Console, number: int, settings: RunSettings, words: Sequence[str]) -> Row:
+def _run(out: Console, settings: RunSettings, words: Sequence[str]) -> Row:
     """Runs one backbone. Prints its errors, which do not stop the others."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
     out.print(Rule(escape(settings.backbone.name)))
     return Row(
-        number=number,
         name=settings.backbone.name,
         overrides=tuple(words),
         outcome=JobOutcome.execute(lambda: launch(settings, brief=True)),

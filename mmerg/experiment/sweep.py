@@ -20,7 +20,7 @@ from rich.rule import Rule
 from rich.table import Table
 
 from mmerg.console.terminal import EXIT_ERROR, console, escape, run_command
-from mmerg.errors import MmergError
+from mmerg.errors import MmergError, group_by_reason
 from mmerg.experiment.program import CODES, ROWS
 from mmerg.runs.identity import RUNTIME_KEYS
 from mmerg.runs.result import RunOutcome
@@ -75,7 +75,6 @@ class JobOutcome(Record):
 class Row(Record):
     """A row of a sweep."""
 
-    number: int
     name: str  # the settings that differ from those of other rows
     overrides: tuple[str, ...]  # all of its settings
     outcome: JobOutcome
@@ -101,14 +100,13 @@ class SweepSummary(Callback):
 
     def on_job_end(self, config: "DictConfig", job_return: "JobReturn", **_: Any) -> None:
         if self.folder:
-            number, overrides = config.hydra.job.num, tuple(config.hydra.overrides.task)
-            row = Row(number=number, name=self._name(config), overrides=overrides, outcome=job_return.return_value)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_record(self.folder / f"{number}.json", row)
+            overrides = tuple(config.hydra.overrides.task)
+            row = Row(name=self._name(config), overrides=overrides, outcome=job_return.return_value)
+            write_record(self.folder / f"{config.hydra.job.num:09}.json", row)
 
     def on_multirun_end(self, config: "DictConfig", **_: Any) -> None:  # noqa: ARG002
         assert self.folder is not None
-        rows = sorted((read_record(file, Row) for file in self.folder.glob("*.json")), key=lambda row: row.number)
+        rows = [read_record(file, Row) for file in sorted(self.folder.glob("*.json"))]
         shutil.rmtree(self.folder, ignore_errors=True)
         CODES.append(max((row.outcome.code for row in rows), default=EXIT_ERROR))
         if not any(row.outcome.run or row.outcome.error for row in rows):
@@ -152,14 +150,8 @@ def tabulate_rows(rows: Sequence[Row]) -> Table:
 
 
 def list_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """Lists the commands that score and compare the runs, the rows that share a run, and why rows could not run."""
-    runs: dict[str, list[str]] = {}
-    errors: dict[str, list[str]] = {}
-    for row in rows:
-        if row.outcome.run:
-            runs.setdefault(row.outcome.run.run, []).append(row.name)
-        if row.outcome.error:
-            errors.setdefault(row.outcome.error, []).append(row.name)
+    """Lists the commands that score and compare the runs, and why rows could not run."""
+    runs = dict.fromkeys(row.outcome.run.run for row in rows if row.outcome.run)
     sharded = dict.fromkeys(str(Path(run).parents[1]) for run in runs if Path(run).parent.name == SHARDS)
     if sharded:
         yield f"when all shards are finished: mmerg merge {shlex.join(sharded)}"
@@ -168,11 +160,9 @@ def list_notes(rows: Sequence[Row]) -> Iterator[str]:
     corpora = {frozenset(word for word in row.overrides if word.startswith("dataset")) for row in rows}
     if len(runs) > 1 and len(corpora) < 2 and not sharded:
         yield f"to test the differences from the first: mmerg compare {shlex.join(runs)}"
-    for path, names in runs.items():
-        if len(names) > 1:
-            yield f"{', '.join(names)} have the same settings and share one run, {Path(path).name}"
+    errors = group_by_reason((row.outcome.error, row.name) for row in rows if row.outcome.error)
     for error, names in errors.items():
-        yield f"not run: {', '.join(names)}: {error}"
+        yield f"not run: {names}: {error}"
 
 
 def describe_cost(rows: Sequence[Row]) -> str:
