@@ -92,7 +92,7 @@ class Programs:
 
         def work() -> None:
             with contextlib.redirect_stdout(io.StringIO()) as output:
-                [ended] = launch(settings)
+                ended = launch(settings)
             if ended.failed or ended.calls != CALLS * count:
                 raise SystemExit(f"not {CALLS} calls per sample:\n{output.getvalue()}")
 

@@ -131,11 +131,8 @@ def preview(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
 
 
 def format_exception(error: BaseException) -> str:
-    """Returns the class and text of an exception; only the class if it has no text, or if making its text fails."""
-    try:
-        return f"{type(error).__name__}: {error}".removesuffix(": ")
-    except Exception:  # noqa: BLE001
-        return type(error).__name__
+    """Returns the class and text of an exception; only the class if it has no text."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def locate_error(error: BaseException, file: str | None = None) -> str:

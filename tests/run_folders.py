@@ -8,6 +8,7 @@ from typing import Any
 from mmerg.runs.events import EVENT, Event
 from mmerg.runs.folder import FRAMES, LOCK, RESULTS
 from mmerg.runs.manifest import MANIFEST
+from mmerg.runs.result import Result
 from mmerg.runs.samples import SAMPLES
 
 # Fields that do not affect results, in results, completions, manifests and settings. Quotes within a text are escaped.
@@ -32,6 +33,11 @@ def read_contents(run: Path) -> dict[str, Any]:
     others = [name for name in contents if not name.startswith((f"{FRAMES}/", f"{SAMPLES}/"))]
     assert sorted(others) == sorted((RESULTS, MANIFEST))
     return contents
+
+
+def comparable(result: Result) -> dict[str, Any]:
+    """Returns the fields that runs with equal replies share."""
+    return result.model_dump(mode="json", exclude={"cached_calls", "seconds", "timing", "digest"})
 
 
 def read_all_events(run: Path) -> list[Event]:

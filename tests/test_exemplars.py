@@ -83,7 +83,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> li
 
 def run_samples(base: list[str], runs: Path, *settings: str) -> Path:
     """The folder of a finished run."""
-    [outcome] = launch(parse(compose_config(*base, f"runs={runs}", *settings), RunSettings))
+    outcome = launch(parse(compose_config(*base, f"runs={runs}", *settings), RunSettings))
     return Path(outcome.run)
 
 

@@ -27,7 +27,7 @@ from tests.engine.parts import ROOT
 from tests.frames.clips import numbered
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
 from tests.processes import in_process
-from tests.run_folders import read_all_events
+from tests.run_folders import comparable, read_all_events
 
 MELD = ROOT.parent / "shared" / "data" / "meld"
 WORDS_THAT_END = (  # random letters continue until one of these
@@ -128,7 +128,7 @@ def check_replay(run: FinishedRun, runs: Path, *settings: str) -> None:
     run.folder.rename(runs.parent / "before")
     again = FinishedRun(runs, *settings, "cache=read")
     assert again.folder == run.folder
-    assert [result.comparable() for result in again.results] == [result.comparable() for result in run.results]
+    assert [comparable(result) for result in again.results] == [comparable(result) for result in run.results]
     assert all(call.completion.cached for call in again.calls)
     assert [call.digest for call in again.calls] == [call.digest for call in run.calls]
 

@@ -74,7 +74,7 @@ def stubborn(body: dict[str, Any]) -> str:
 
 def test_run_and_show_report_repeated_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with scripted_ollama(answer=stubborn) as server:
-        [ended] = launch(parse(compose_config(*_settings(tmp_path, server), "system.retain=faulty"), RunSettings))
+        ended = launch(parse(compose_config(*_settings(tmp_path, server), "system.retain=faulty"), RunSettings))
     told = "2 of 2 passes after the first repeat the one before: the faulty agent gave the same output"
     assert told in capsys.readouterr().out
     results = read_results(Path(ended.run)).values()

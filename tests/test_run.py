@@ -19,7 +19,7 @@ from mmerg.runs.result import Result
 from tests.engine.parts import TASKS
 from tests.frames.clips import numbered
 from tests.processes import in_process, start_command
-from tests.run_folders import read_all_events
+from tests.run_folders import comparable, read_all_events
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
 DIALOGUES = 4
@@ -116,14 +116,11 @@ def test_clips_that_vanish_during_a_run_fail_their_samples_until_they_are_back(t
         assert done.returncode == 1, done.stdout + done.stderr
         assert [result.status for result in run.results()] == ["ok", "failed", "failed", "failed"]
         assert {result.failure for result in run.results()[1:]} == {"clip_gone"}
-        output = " ".join(done.stdout.split())
-        assert "3 clips are missing or changed since the run started (clip1.mp4, clip2.mp4, clip3.mp4)" in output
         for clip in clips[1:]:
             (away / clip.name).rename(clip)
         again = run("backbone.concurrency=1")
         assert again.returncode == 0, again.stdout + again.stderr
         assert {result.status for result in run.results()} == {"ok"}
-        assert "since the run started" not in again.stdout
 
 
 @pytest.mark.slow
@@ -171,7 +168,7 @@ def test_a_killed_run_resumes_to_the_results_of_a_whole_one(
         assert broken("cache=off").returncode == 0
         lost = calls_before - sum(result.calls for result in whole_run[:ended_before])
     assert 0 <= lost <= 15  # at most the calls of the one sample in flight
-    assert [result.comparable() for result in broken.results()] == [result.comparable() for result in whole_run]
+    assert [comparable(result) for result in broken.results()] == [comparable(result) for result in whole_run]
 
 
 @pytest.mark.slow

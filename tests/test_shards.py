@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("cache")
 
     def run(runs: Path, *more: str) -> RunOutcome:
-        [ended] = launch(parse_settings(*SETTINGS, f"cache_dir={cache}", f"runs={runs}", *more))
+        ended = launch(parse_settings(*SETTINGS, f"cache_dir={cache}", f"runs={runs}", *more))
         assert ended.code == 0
         return ended
 

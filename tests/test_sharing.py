@@ -39,7 +39,7 @@ class Demo:
     def separate(self, experiment: str, row: str) -> Path:
         """Runs one row by itself, with its own completion cache."""
         folder = re.sub(r"\W", "-", row)
-        list(launch(parse(compose("config", self.settings(experiment, folder, row)), RunSettings)))
+        launch(parse(compose("config", self.settings(experiment, folder, row)), RunSettings))
         [run] = self.runs(folder)
         return run
 

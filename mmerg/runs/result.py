@@ -1,7 +1,4 @@
-"""The results of samples: lines of `results.jsonl`, with all that tables and metrics need.
-
-A run and its replay differ only in the RUNTIME_FIELDS.
-"""
+"""The results of samples: lines of `results.jsonl`, with all that tables and metrics need."""
 
 import hashlib
 import json
@@ -15,8 +12,6 @@ from mmerg.errors import Failure, RunError, preview
 from mmerg.runs.events import Count, Form, LoopEnd, Seconds, Verdict
 from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record
-
-RUNTIME_FIELDS = frozenset({"cached_calls", "seconds", "timing", "digest"})
 
 
 class SampleLine(Record):
@@ -43,10 +38,6 @@ class SampleLine(Record):
 
     def line(self) -> str:
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
-
-    def comparable(self) -> dict[str, object]:
-        """Returns the fields that runs with equal replies share."""
-        return self.model_dump(mode="json", exclude=set(RUNTIME_FIELDS))
 
 
 class Timing(Record):

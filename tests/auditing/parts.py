@@ -94,7 +94,7 @@ def corpus(root: Path, clips: bool = False, dialogues: int = DIALOGUES) -> Path:
 def run(folder: Path, url: str, *more: str) -> Path:
     """Runs the corpus in folder/data on the server at `url`. Returns the run folder."""
     settings = (f"backend.hosts=[{url}]", f"runs={folder}/runs", f"dataset.root={folder}/data", "dataset=folder")
-    [ended] = launch(parse_settings(*settings, "backbone=qwen2.5vl-7b", *more))
+    ended = launch(parse_settings(*settings, "backbone=qwen2.5vl-7b", *more))
     assert ended.failed == 0
     return Path(ended.run)
 

@@ -25,6 +25,7 @@ from mmerg.settings.model import FramesSettings
 from mmerg.systems.system import System
 from tests.engine.parts import SCENE, STAGES, as_text, audit, fill_schema, find_stage, merg, outputs
 from tests.frames.clips import numbered
+from tests.run_folders import comparable
 from tests.scripted_ollama import PLAN
 
 SAMPLE = Sample(SCENE, "d1", Turn("Ben", "SECRET words", "sadness"))
@@ -285,7 +286,7 @@ def test_parallel_samples_have_equal_results(lab: Lab, slots: int) -> None:
     def work(sample: Sample) -> Result:
         return lab(Scripted(by_content), sample)
 
-    alone = {sample.id: work(sample).comparable() for sample in todo}
+    alone = {sample.id: comparable(work(sample)) for sample in todo}
     assert len({result["response"] for result in alone.values()}) == len(todo)
     together = list(run_in_threads(reversed(todo), work, slots, lambda: None))
-    assert {result.id: result.comparable() for result in together} == alone
+    assert {result.id: comparable(result) for result in together} == alone

@@ -129,7 +129,7 @@ def test_a_stage_with_more_fields_explains_the_label_that_was_read() -> None:
 
 def test_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
     given = ("dataset=demo", "backend=dry", "system=one_pass_calibrated", "frames=none", f"runs={tmp_path}")
-    [ended] = launch(parse_settings(*given))
+    ended = launch(parse_settings(*given))
     file = tmp_path / "auditor.json"
     assert main([ended.run, "--labels", str(file)]) == 0
     prior, results = read_auditor(file).labels, read_results(Path(ended.run)).values()
@@ -137,14 +137,14 @@ def test_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
     assert prior.n == len(results) == sum(prior.counts.values())
     assert all(set(result.label_logprobs) == set(prior.mean) for result in results)
     with pytest.raises(ConfigError, match="the label frequencies of the evaluated split"):
-        list(launch(parse_settings(*given, f"auditor={file}")))
+        launch(parse_settings(*given, f"auditor={file}"))
     edited = file.read_text(encoding="utf-8").replace(prior.fingerprint, "0" * 64)
     file.write_text(edited, encoding="utf-8")
-    [again] = launch(parse_settings(*given, f"auditor={file}"))
+    again = launch(parse_settings(*given, f"auditor={file}"))
     assert again.run != ended.run
     with pytest.raises(ConfigError, match="measured with other prompts: stage label"):
-        list(launch(parse_settings(*given[:3], *given[4:], f"auditor={file}")))
+        launch(parse_settings(*given[:3], *given[4:], f"auditor={file}"))
     file.write_text(edited.replace(read_auditor(file).digest, "1" * 64), encoding="utf-8")
     with pytest.raises(ConfigError, match="another model"):
-        list(launch(parse_settings(*given, f"auditor={file}", "name=other")))
+        launch(parse_settings(*given, f"auditor={file}", "name=other"))
     assert main([ended.run, "--labels", str(file)]) == 2  # the measurements of that model remain

@@ -29,7 +29,7 @@ class Predicted(Record):
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", f"sem={sem}")
     run = parse_settings(*base, "backend=dry", "limit=2", f"runs={tmp_path}/runs", *settings)
-    [ended] = launch(run)
+    ended = launch(run)
     return Path(ended.run)
 
 

@@ -145,8 +145,7 @@ def test_a_backend_without_log_probabilities_ends_the_run() -> None:
 
 def dry(folder: Path, *more: str) -> RunOutcome:
     given = ("dataset=demo", "backend=dry", "system=best_of_n", "frames=none", f"cache_dir={folder / 'cache'}")
-    [ended] = launch(parse_settings(*given, *more))
-    return ended
+    return launch(parse_settings(*given, *more))
 
 
 def test_candidates_are_cached_and_replayed(tmp_path: Path) -> None:
@@ -170,8 +169,8 @@ def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pyte
         with pytest.raises(ConfigError, match=f"2 of 2 samples have no reply of system={missing}") as caught:
             plan_run(parse_settings(*given, "system=best_of_n_matched"))
         assert f"first run the same command with system={missing}" in caught.value.hint
-        list(launch(parse_settings(*given, f"system={missing}")))
-    [ended] = launch(parse_settings(*given, "system=best_of_n_matched"))
+        launch(parse_settings(*given, f"system={missing}"))
+    ended = launch(parse_settings(*given, "system=best_of_n_matched"))
     manifests = {path.name.split("-")[1]: path for path in tmp_path.glob("demo-*")}
     tokens = {
         name: fmean(one.prompt_tokens + one.response_tokens for one in read_results(path).values())

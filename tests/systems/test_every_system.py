@@ -75,7 +75,7 @@ def test_systems_run_on_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[s
     names = [name for name in NAMES if name not in ON_A_SERVER]
     runs = []
     for name in names:
-        [ended] = launch(parse_settings(*words, f"system={name}", *EXTRA_SETTINGS.get(name, ())))
+        ended = launch(parse_settings(*words, f"system={name}", *EXTRA_SETTINGS.get(name, ())))
         [result] = read_results(Path(ended.run)).values()
         assert result.ok
         assert result.response
@@ -111,7 +111,7 @@ def test_a_real_server_accepts_its_prompts_and_schemas(name: str, server: str, t
         f"runs={tmp_path}",
         *EXTRA_SETTINGS.get(name, ()),
     )
-    [ended] = launch(parse_settings("dataset=demo", f"system={name}", *host, *model, *short))
+    ended = launch(parse_settings("dataset=demo", f"system={name}", *host, *model, *short))
     [result] = read_results(Path(ended.run)).values()
     called = [event for event in read_all_events(Path(ended.run)) if isinstance(event, Called)]
     assert result.calls == len(called) > 0

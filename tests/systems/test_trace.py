@@ -92,7 +92,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).write(folder)
     build_split("test", ("pet", "devastated", "My old cat died yesterday.")).write(folder)
     settings = ("dataset=empathetic", f"dataset.root={folder}", "system=trace", "backend=dry")
-    [ended] = launch(parse_settings(*settings, f"runs={folder}/runs", "limit=1"))
+    ended = launch(parse_settings(*settings, f"runs={folder}/runs", "limit=1"))
     return Path(ended.run)
 
 
@@ -113,7 +113,7 @@ def test_missing_situations_are_reported_before_the_first_call(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = ("dataset=demo", "system=trace_code", "backend=dry", "limit=1", f"runs={tmp_path}")
-    [ended] = launch(parse_settings(*settings))
+    ended = launch(parse_settings(*settings))
     before = " ".join(capsys.readouterr().out.split("1/1 sample")[0].split())
     assert "sources S: 1 of 1 samples have no situation" in before
     assert "sources K, K2: 1 of 1 samples and 8 of 8 dialogues of demo memory have no situation" in before

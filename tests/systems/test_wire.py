@@ -144,7 +144,7 @@ def test_runs_are_equal_on_servers_that_sort_names(tmp_path: Path) -> None:
     for name, answer in (("sorts", sorting), ("keeps", keeping)):
         with scripted_ollama(answer=answer) as server:
             where = ("backend=ollama", f"backend.hosts=[{server.url}]", f"runs={tmp_path / name}", "memory=none")
-            [ended] = launch(parse_settings("dataset=demo", "backbone=qwen2.5vl-7b", "frames=none", "limit=1", *where))
+            ended = launch(parse_settings("dataset=demo", "backbone=qwen2.5vl-7b", "frames=none", "limit=1", *where))
         assert ended.failed == 0
         events = list(read_all_events(Path(ended.run)))
         outputs.append([event.output for event in events if isinstance(event, Produced)])
