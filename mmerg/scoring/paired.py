@@ -3,7 +3,8 @@
 Samples of one dialogue are not independent, so dialogues are drawn, omitted or exchanged as a whole.
 
 difference: B − A with its 95 % interval. For shares this is the interval of Bonett and Price (2012), with the effective
-n of `intervals` if dialogues have several samples. For all other metrics it is computed as in `intervals`.
+n of `intervals` if dialogues have several samples; the rarer outcome is then that of pairs which differ, or of those
+which do not. For all other metrics the interval is computed as in `intervals`.
 
 p: McNemar's exact test for shares with one sample per dialogue, else a permutation test. This exchanges the two runs'
 results of dialogues at random: p = (1 + hits) / (1 + draws), where a hit is a difference at least as large as the
@@ -29,7 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.runs.result import Result
-from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, evaluate_each, resample, t_quantile
+from mmerg.scoring.intervals import (
+    MIN_RARE,
+    ONE_DIALOGUE,
+    ROUNDING,
+    Dialogues,
+    Interval,
+    evaluate_each,
+    resample,
+    t_quantile,
+)
 from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
 from mmerg.scoring.run_results import RunResults, get_dialogue
 from mmerg.scoring.shares import bonett_price, mcnemar
@@ -177,7 +187,10 @@ class PairedValue:
         gaps = b.astype(float) - a
         n, method = float(len(gaps)), "Bonett and Price"
         if not self.independent:
-            n = Dialogues(np.tile(self.dialogues.numbers, self.seeds)).effective_n(gaps)
+            dialogues = Dialogues(np.tile(self.dialogues.numbers, self.seeds))
+            n = dialogues.effective_n(gaps)
+            if dialogues.count_rarer(np.abs(gaps)) < MIN_RARE:
+                n = min(n, len(dialogues))
             method += f", {self.dialogues.describe_n(n)}"
         low, high = bonett_price(n * float(np.mean(a & ~b)), n * float(np.mean(b & ~a)), n)
         return Interval((100 * low, 100 * high), method), 100 * float(gaps.std()) / sqrt(n)

@@ -18,6 +18,7 @@ from mmerg.scoring.emotions import accuracy
 from mmerg.scoring.metric import Metric, rate
 from mmerg.scoring.paired import MetricComparison, compare_metric, pair_results
 from mmerg.scoring.run_results import RunResults
+from mmerg.scoring.shares import bonett_price
 from tests.scoring.run_builder import make_manifest, result
 
 SECONDS = rate("seconds", "mean", "a result", lambda result: result.seconds)
@@ -110,6 +111,13 @@ def test_dialogues_are_exchanged_as_a_whole() -> None:
     assert comparison.n == 40
     assert comparison.p == pytest.approx(binomtest(2, 10).pvalue)
     assert comparison.test.startswith("permutation")
+
+
+def test_dialogues_count_as_a_sample_each_if_few_differ() -> None:
+    """The correlation within dialogues is unknown then."""
+    comparison = compared(accuracy(), right("x" * 100, each=10), right(".." + "x" * 98, each=10))
+    assert comparison.method == "Bonett and Price, effective n 10.0 of 10 dialogues"
+    assert comparison.interval == pytest.approx([100 * end for end in bonett_price(0.2, 0, 10)])
 
 
 def test_the_interval_agrees_with_theory() -> None:
