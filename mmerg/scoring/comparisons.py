@@ -157,14 +157,16 @@ def _compare_metric(
     """Compares both sides on a metric. other: the same metric of side B, whose signature may differ."""
     if metric.name in BASELINES:
         metric = replace(metric, interval_by=None)
-    a_signature, b_signature = (drop_recorded(side.signature) for side in (metric, other))
-    if a_signature == b_signature:
+    a_parts, b_parts = (drop_recorded(side.signature).split("|") for side in (metric, other))
+    if a_parts == b_parts:
         return compare_metric(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
+    a_only = "|".join(part for part in a_parts if part not in b_parts)
+    b_only = "|".join(part for part in b_parts if part not in a_parts)
     return MetricComparison(  # such as self_ppl of two models
         metric=metric.name,
         skipped=pairing.samples,
         higher_is_better=metric.higher_is_better,
-        why=f"not comparable, the signatures differ: {a_signature} and {b_signature}",
+        why=f"not comparable, the signatures differ: {a_only} and {b_only}",
     )
 
 
