@@ -69,6 +69,7 @@ def test_several_runs_are_shown_side_by_side(folder: Path, tmp_path: Path, capsy
     assert ": n:1|tok:whitespace|case:lower|level:corpus|failed:skipped|scale:100" in shown
     assert "2: acc, acc_majority" in shown
     flat = shown.replace("\n", " ")
+    assert "1, 3: bleu: no interval: fewer than 100 dialogues" in flat
     assert "no interval: all samples are from one dialogue" in flat
     assert "no interval: fewer than 10 dialogues" in flat
     assert "(bootstrap, 20 draws of 12 dialogues, seed 3, with pseudo-counts)" in shown

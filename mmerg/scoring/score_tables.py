@@ -175,9 +175,13 @@ def _format_labels(run: Scores) -> Iterator[list[str]]:
 
 def _explain_missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
     """Yields a line per reason why scores or intervals are missing or meaningless."""
+    numbers = group_by_reason(
+        (reason, str(number))
+        for number, run in enumerate(runs, start=1)
+        for reason in group_by_reason((run.scores[name].why, name) for name in metrics if name in run.scores).items()
+    )
+    yield from (escape(f"{runs_lacking}: {names}: {why}") for (why, names), runs_lacking in numbers.items() if why)
     for number, run in enumerate(runs, start=1):
-        reasons = group_by_reason((run.scores[name].why, name) for name in metrics if name in run.scores)
-        yield from (escape(f"{number}: {names}: {why}") for why, names in reasons.items() if why)
         if run.uncut:
             what = "dist, ead and length mean nothing, as most replies have far fewer tokens than words"
             yield escape(f"{number}: {what}; --tokenizer char splits languages without spaces between words")
