@@ -29,7 +29,7 @@ def reference_metrics(wordnet: Any = None) -> list[Metric]:
     synonyms = f"wordnet-{wordnet.get_version()}|tok:nltk-{version('nltk')}" if wordnet else "wordnet:none"
     meteor = _build_metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{synonyms}", partial(_meteor, wordnet))
     if not wordnet:
-        needs = "WordNet, which is not installed: python -m nltk.downloader wordnet"
+        needs = "synonyms, as WordNet is not installed: python -m nltk.downloader wordnet"
         meteor = replace(meteor, needs=needs, mask=lambda results: np.zeros(len(results), bool))
     return [
         _build_metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|{sacrebleu}", _bleu),

@@ -97,7 +97,7 @@ def test_every_score_has_n_signature_and_interval_or_reason(folder: Path) -> Non
         assert score.signature
         if score.value is None:
             assert score.why == {
-                "meteor": "no sample has WordNet, which is not installed: python -m nltk.downloader wordnet",
+                "meteor": "no sample has synonyms, as WordNet is not installed: python -m nltk.downloader wordnet",
                 "precision:fear": "no sample has the forecast fear",
             }.get(name)
             continue
