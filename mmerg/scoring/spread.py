@@ -21,15 +21,15 @@ class Spread(Score):
 
 
 def group_by_setting(manifests: Sequence[Manifest]) -> list[list[int]]:
-    """Groups runs by setting. Returns the indices of the runs in each group. A run whose seed is already in its group
-    starts a new group."""
+    """Groups runs by setting. Returns the indices of the runs in each group, in the order of seeds. A run whose
+    seed is already in its group starts a new group."""
     by_setting: dict[str, dict[int, int]] = {}  # the index by seed
     for index, manifest in enumerate(manifests):
         setting, seed = grouping_key(manifest, "seed"), int(manifest.setting("seed", 0))
         if seed in by_setting.get(setting, ()):
             setting += str(index)
         by_setting.setdefault(setting, {})[seed] = index
-    return [list(indices.values()) for indices in by_setting.values()]
+    return [[indices[seed] for seed in sorted(indices)] for indices in by_setting.values()]
 
 
 def average_over_seeds(scores: Sequence[Score | None]) -> Spread | None:
