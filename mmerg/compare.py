@@ -1,10 +1,10 @@
 """Compares finished runs, sample by sample: `mmerg compare RUN_A RUN_B [RUN …]`.
 
-Compares each run with the first. Runs that differ only in the seed are averaged. Prints the settings that differ, and
-the difference of every metric with its 95 % interval. Tests only the primary metrics (acc, dist2 and bert_f1, or those
-named by --primary), with McNemar's exact test for shares and a permutation test otherwise, Holm-corrected.
-`mmerg report RUN RUN` lists the samples that changed. Does not call the models that wrote the replies, and writes only
-`--json FILE`.
+Compares each run with the first. Runs that differ only in the seed are averaged. Prints the settings that differ, the
+difference of every metric with its 95 % interval, and the smallest difference that this many pairs can detect. Tests
+only the primary metrics (acc, dist2 and bert_f1, or those named by --primary), with McNemar's exact test for shares and
+a permutation test otherwise, Holm-corrected. `mmerg report RUN RUN` lists the samples that changed. Does not call
+the models that wrote the replies, and writes only `--json FILE`.
 Exit code 0 compared, 2 the runs cannot be compared or an option is wrong, 130 interrupted.
 """
 

@@ -49,7 +49,7 @@ def test_a_table_shows_the_differences_of_two_runs(pair: tuple[str, str], capsys
     assert (acc.n, acc.p, acc.p_holm) == (10, 0.625, 1.0)
     assert acc.interval
     ends = f"{acc.interval[0]:+.2f} to {acc.interval[1]:+.2f}"
-    assert get_row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 1.0000 10"
+    assert get_row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 1.0000 {acc.detectable:.2f} 10"
     assert (dist.n, dist.skipped, dist.test) == (8, 2, "permutation, 60 draws, seed 0")
     assert get_row(shown, "dist1").endswith(" 8 (2 skipped)")
     assert "tok:nltk" in dist.signature

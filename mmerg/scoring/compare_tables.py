@@ -15,7 +15,7 @@ from mmerg.scoring.comparisons import ComparisonReport, PairComparison, format_p
 from mmerg.scoring.paired import MetricComparison
 from mmerg.scoring.shares import LEVEL
 
-_HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "pairs")
+_HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
 
 
 def render(report: ComparisonReport, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
@@ -67,6 +67,7 @@ def _format_row(comparison: MetricComparison) -> list[str]:
         interval,
         format_p(comparison.p),
         format_p(comparison.p_holm) + (" *" if significant else ""),
+        format_number(comparison.detectable),
         f"{comparison.n}" + (f" ({comparison.skipped} skipped)" if comparison.skipped else ""),
     ]
 

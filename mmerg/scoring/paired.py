@@ -11,9 +11,12 @@ results of dialogues at random: p = (1 + hits) / (1 + draws), where a hit is a d
 observed one, in either direction (Phipson and Smyth 2010, arXiv 1603.05766). If the 2^k possible exchanges of k
 dialogues are not more than the draws, all are tried, and p is exact.
 
+detectable: the smallest difference that this number of pairs shows with 80 % power at the 5 % level: 2.8 standard
+errors, and by McNemar's test at least 7.8 pairs. It needs 10 dialogues.
+
 With several seeds, a score is the mean over them, and a dialogue is drawn or exchanged with its samples of all seeds.
-The variance of the mean over seeds is added to the variance over dialogues. The interval and p follow from the sum,
-with the degrees of freedom of Welch and Satterthwaite.
+The variance of the mean over seeds is added to the variance over dialogues. The interval, p and the detectable
+difference follow from the sum, with the degrees of freedom of Welch and Satterthwaite.
 
     pairing = pair_results([read_run(a)], [read_run(b)])
     compare_metric(accuracy(), pairing, draws=2000, seed=0)
@@ -36,14 +39,18 @@ from mmerg.scoring.intervals import (
     ROUNDING,
     Dialogues,
     Interval,
+    Z,
     evaluate_each,
     resample,
     t_quantile,
 )
-from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
+from mmerg.scoring.metric import MIN_DIALOGUES, Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
 from mmerg.scoring.run_results import RunResults, get_dialogue
 from mmerg.scoring.shares import bonett_price, mcnemar
 from mmerg.storage.record import Record
+
+DETECTABLE = Z + 0.841621  # in standard errors: the normal quantiles of 97.5 % and 80 %
+FEWEST_PAIRS = 7.8  # McNemar's test needs 6 pairs that differ; if 7.8 are expected, there are as many in 80 % of draws
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,7 @@ class MetricComparison(Record):
     p: float | None = None  # by `test`; None if the metric is not tested
     p_holm: float | None = None  # p corrected for all tests of a command
     test: str = ""
+    detectable: float | None = None  # the smallest difference that these pairs show (see above)
     higher_is_better: bool | None = None
     signature: str = ""
     why: str = ""
@@ -138,6 +146,7 @@ def compare_metric(
         why=why,
         p=p,
         test=test,
+        detectable=pairs.detectable,
     )
 
 
@@ -153,7 +162,9 @@ class PairedValue:
         self.by_seed = np.array([[value(self.samples + start) for start in side] for side in self.starts])
         self.independent = seeds == 1 and len(self.dialogues) == len(names)  # each dialogue has one pair
         self.observed = self.difference(self.samples)
-        self.widening = 1.0  # of the interval by the variance over seeds; `bounds` sets it
+        # `bounds` computes these:
+        self.widening = 1.0  # of the interval by the variance over seeds
+        self.detectable: float | None = None
 
     def difference(self, samples: Indices, exchanged: bool | NDArray[np.bool_] = False) -> float:
         """Returns B − A over some samples, the mean over seeds. exchanged: which of them exchange A and B."""
@@ -169,11 +180,14 @@ class PairedValue:
         return (evaluate_each(self.value, self.starts.size * len(self.samples)) > 0).reshape(2, -1)
 
     def bounds(self, by: IntervalBy | None, draws: int, seed: int) -> Interval:
-        """Returns the interval of the difference."""
+        """Returns the interval of the difference. Also computes the detectable difference."""
         if by is None:
             return Interval(None)
         interval, error = self._compare_shares() if by == "wilson" else self._resample(by, draws, seed)
         self.widening = self._compute_widening(error)
+        if error and len(self.dialogues) >= MIN_DIALOGUES:
+            fewest = 100 * FEWEST_PAIRS / len(self.samples) if by == "wilson" and self.independent else 0.0
+            self.detectable = max(DETECTABLE * error * self.widening, fewest)
         if interval.ends and self.widening > 1:
             low, high = (self.observed + self.widening * (end - self.observed) for end in interval.ends)
             interval = Interval((low, high), f"{interval.method}; with the variance of {self.seeds} seeds")
@@ -193,7 +207,7 @@ class PairedValue:
                 n = min(n, len(dialogues))
             method += f", {self.dialogues.describe_n(n)}"
         low, high = bonett_price(n * float(np.mean(a & ~b)), n * float(np.mean(b & ~a)), n)
-        return Interval((100 * low, 100 * high), method), 100 * float(gaps.std()) / sqrt(n)
+        return Interval((100 * low, 100 * high), method), 100 * (high - low) / (2 * Z)
 
     def _resample(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
         value: Value = self.difference

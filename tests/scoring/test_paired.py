@@ -120,7 +120,7 @@ def test_dialogues_count_as_a_sample_each_if_few_differ() -> None:
     assert comparison.interval == pytest.approx([100 * end for end in bonett_price(0.2, 0, 10)])
 
 
-def test_the_interval_agrees_with_theory() -> None:
+def test_the_interval_and_the_detectable_difference_agree_with_theory() -> None:
     draw = random.Random(5)
     a = [draw.gauss(10, 2) for _ in range(300)]
     b = [one + draw.gauss(0.5, 1) for one in a]
@@ -130,6 +130,20 @@ def test_the_interval_agrees_with_theory() -> None:
     assert comparison.interval
     assert comparison.interval[0] == pytest.approx(gaps.mean() - 1.96 * error, abs=0.15 * error)
     assert comparison.interval[1] == pytest.approx(gaps.mean() + 1.96 * error, abs=0.15 * error)
+    assert comparison.detectable == pytest.approx(2.8016 * error, rel=0.05)
+
+
+@pytest.mark.parametrize(("n", "differing"), [(31, 0.02), (31, 0.3), (100, 0.1)])
+def test_mcnemars_test_shows_the_detectable_difference_with_80_percent_power(n: int, differing: float) -> None:
+    """differing: the share of pairs that differ between runs with the same accuracy."""
+    each = round(n * differing / 2)
+    comparison = compared(accuracy(), right("." * each + "x" * (n - each)), right("x" * (n - each) + "." * each))
+    assert comparison.detectable
+    shift = comparison.detectable / 100
+    share = max(differing, shift)
+    drawn = np.random.default_rng(1).multinomial(n, [(share - shift) / 2, (share + shift) / 2, 1 - share], size=2000)
+    power = np.mean([b + c > 0 and binomtest(b, b + c).pvalue <= 0.05 for b, c, _ in drawn])
+    assert 0.78 < power < 0.92
 
 
 SIDE = st.tuples(st.sampled_from(["joy", "anger", None]), st.sampled_from(["a b", "a a", "c"]), st.floats(0, 9))
