@@ -8,8 +8,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, suppress
 from io import BytesIO
 from itertools import chain
-from multiprocessing import get_context
-from threading import RLock
+from multiprocessing import get_context, parent_process
+from threading import RLock, Thread
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,20 @@ class Transcriber:
 
 def _load_model(model: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too
+    Thread(target=_end_with_server, daemon=True).start()
     from faster_whisper import WhisperModel
     from tqdm import tqdm
 
     tqdm.set_lock(RLock())  # the default is a semaphore, which a killed process leaves behind
     _models.append(WhisperModel(model, device="cpu", compute_type="auto"))
+
+
+def _end_with_server() -> None:
+    """Ends this process when the server's process has ended, even if that was killed."""
+    server = parent_process()
+    assert server is not None
+    server.join()
+    os._exit(0)
 
 
 def _transcribe(sound: bytes) -> str:
