@@ -48,12 +48,16 @@ class TurnRunner:
         """Returns a generator of the turn's place in the queue, the reports of `job`, and its result. The generator
         raises what `job` raises, and HttpError with status 503 if no model server responds. Raises HttpError with
         status 503 at once if too many turns wait."""
+        self._refuse_if_full()
+        return self._run(job)
+
+    def _refuse_if_full(self) -> None:
         if len(self._turns) >= self.capacity:
             what = f"{self._waiting} turns are already waiting for the model"
             raise HttpError(what, where="limits.waiting", hint="try again in a while", status=503)
-        return self._run(job)
 
     async def _run(self, job: Job) -> AsyncGenerator[object, None]:
+        self._refuse_if_full()  # again, as others that came at the same time may have started
         loop, token, reports = asyncio.get_running_loop(), CancelToken(), Reports()
         ahead = max(0, len(self._turns) + 1 - self._pool.slots)
 
