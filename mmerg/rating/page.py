@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 def build_server(store: RatingStore, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
     """Builds a server that runs on a socket. links: the token of each rater."""
     hosts = list_host_names(settings.host, settings.names)
-    guard = Middleware(Guard, token="", hosts=hosts, origins=(), refuse=lambda _, error: _refuse(error))
+    guard = Middleware(Guard, token="", hosts=hosts, origins=(), max_bytes=BODY, refuse=lambda _, error: _refuse(error))
     limit = Middleware(RequestBodyLimitMiddleware, max_body_size=BODY)
     app = FastAPI(openapi_url=None, middleware=[guard, limit])
     for kind in (MmergError, RequestValidationError):

@@ -38,7 +38,7 @@ def build_app(state: AppState, token: str) -> FastAPI:
         redoc_url=None,
         middleware=[
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]),
-            Middleware(Guard, token=token, hosts=hosts, origins=origins, refuse=build_error),
+            Middleware(Guard, token=token, hosts=hosts, origins=origins, max_bytes=max_bytes, refuse=build_error),
             Middleware(RequestBodyLimitMiddleware, max_body_size=max_bytes),
         ],
     )

@@ -1,4 +1,4 @@
-"""Access checks: other origins, foreign host names, and a missing token."""
+"""Access checks: other origins, foreign host names, a missing token, and requests that are too large."""
 
 import ipaddress
 import logging
@@ -52,6 +52,7 @@ class Guard:
     token: str  # that requests need; "" for none
     hosts: frozenset[str]  # accepted in the Host header besides IP addresses, against DNS rebinding; empty for all
     origins: Collection[str]  # others whose pages may send requests
+    max_bytes: int  # of a request
     refuse: Callable[[str, HttpError], Response]  # builds the response to an error from the path and the error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,7 +70,12 @@ class Guard:
         if origin is not None and origin.partition("://")[2].lower() != host and origin not in self.origins:
             hint = "start the server with the origin in origins=[…], or let the proxy forward the Host header"
             return self.refuse(path, HttpError("requests from another origin are not allowed", hint=hint, status=403))
-        return self._check_token(request) if self.token and path not in OPEN_PATHS else None
+        if self.token and path not in OPEN_PATHS and (response := self._check_token(request)):
+            return response
+        if int(request.headers.get("content-length", 0)) > self.max_bytes:  # RequestBodyLimitMiddleware gives no hint
+            error = HttpError("the request is too large", hint="send fewer or smaller files", status=413)
+            return self.refuse(path, error)
+        return None
 
     def _check_token(self, request: HTTPConnection) -> Response | None:
         path = request.url.path

@@ -148,6 +148,7 @@ def test_a_request_with_a_large_content_length_is_refused_unread(server: Running
         with HTTPResponse(raw) as answer:
             answer.begin()
             assert answer.status == 413
+            assert "send fewer or smaller files" in json.loads(answer.read())["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/page/turns"])
