@@ -236,8 +236,9 @@ def read_lines(response: httpx.Response) -> Iterator[bytes]:
 
 def check_address(address: str) -> None:
     """Raises ConfigError if `address` is not that of a server. (The settings refuse user names and passwords.)"""
-    with suppress(httpx.InvalidURL):
+    with suppress(httpx.InvalidURL, UnicodeError):
         url = httpx.URL(address)
+        url.raw_host.decode().encode("idna")  # raises UnicodeError for a name that no host can have, as `a..b`
         if url.scheme in {"http", "https"} and url.host and not url.query:
             return
     hint = "write it like http://127.0.0.1:11434"
