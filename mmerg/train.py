@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 def job(settings: TrainSettings) -> int:
     if find_spec("sklearn") is None:
         raise ConfigError("scikit-learn is not installed", where="mmerg train", hint="pip install 'mmerg[hef]'")
-    from mmerg.corpora.reading import read_corpus  # only once there is something to train: --help stays quick
-    from mmerg.experiment.build import make
+    from mmerg.experiment.build import load_corpus  # only once there is something to train: --help stays quick
     from mmerg.sem.training import train
 
     dataset = settings.dataset
@@ -33,7 +32,7 @@ def job(settings: TrainSettings) -> int:
         raise ConfigError(what, where="dataset.reader", hint="dataset=empathetic, dataset=meld, or a reader with split")
 
     def read(split: str) -> Corpus:
-        return read_corpus(make(dataset.reader, split=split))
+        return load_corpus(dataset, split=split)
 
     return train(settings, read)
 

@@ -9,7 +9,7 @@ from mmerg.corpora.reading import read_corpus
 from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, group_clips_by_file, snapshot_clips
 from mmerg.frames.store import FrameStore
 from mmerg.settings.kinds import ClassSpec
-from mmerg.settings.model import DatasetSettings, FramesSettings
+from mmerg.settings.model import DatasetSettings, FramesSettings, MemorySourceSettings
 from mmerg.systems.instantiate import instantiate
 from mmerg.systems.system import System
 
@@ -19,8 +19,10 @@ def make(node: ClassSpec, **more: Any) -> Any:
     return instantiate(ClassSpec.model_validate({**node.plain(), **more}), "configuration")
 
 
-def load_corpus(dataset: DatasetSettings) -> Corpus:
-    return read_corpus(instantiate(dataset.reader, "dataset.reader"))
+def load_corpus(dataset: DatasetSettings | MemorySourceSettings, where: str = "dataset", **more: Any) -> Corpus:
+    """Loads a corpus. where: the settings of `dataset`. more: further arguments of the reader."""
+    reader = ClassSpec.model_validate({**dataset.reader.plain(), **more})
+    return read_corpus(instantiate(reader, f"{where}.reader"))
 
 
 def build_keyframe_sampler(

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import cast
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.reading import read_corpus
 from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.build import make
+from mmerg.experiment.build import load_corpus, make
 from mmerg.memory.guards import refuse_evaluated
 from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import MemorySourceSettings
@@ -65,7 +64,7 @@ def _remembered(node: MemorySourceSettings | None, evaluated: Corpus, without: s
         hint = f"dataset.memory.root=…, or {without}" if node else f"a reader as dataset.memory, or {without}"
         raise ConfigError(what, where="dataset.memory", hint=hint)
     try:
-        source = read_corpus(make(node.reader))
+        source = load_corpus(node, "dataset.memory")
         refuse_evaluated(source, evaluated)
     except (CorpusError, ConfigError) as error:
         begin = "the corpus for exemplars cannot be read: " if isinstance(error, CorpusError) else ""

@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -12,7 +13,8 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, MmergError, format_exception, locate_error
 from mmerg.settings.kinds import ClassSpec
-from mmerg.storage.files import describe_error
+from mmerg.settings.model import DatasetSettings
+from mmerg.settings.problems import combine_problems, translate_errors
 
 
 def instantiate(spec: ClassSpec, where: str) -> object:
@@ -37,13 +39,21 @@ def _build(node: object, where: str) -> object:
         return partial(target, **arguments) if is_partial else target(**arguments)
     except MmergError:
         raise
+    except ValidationError as error:
+        problems = translate_errors(error, ClassSpec, where)
+        named = [replace(problem, what=f"{_find_settings(problem.key, where)}.{problem.what}") for problem in problems]
+        raise combine_problems(named) from error
     except (Exception, SystemExit) as error:  # sys.exit() in the user's code must not end the command with its code
         why, place = " ".join(format_exception(error).split()), ""
-        if isinstance(error, ValidationError):
-            why = describe_error(error)
-        elif error.__traceback__ and error.__traceback__.tb_next:  # otherwise the arguments do not fit
+        if error.__traceback__ and error.__traceback__.tb_next:  # otherwise the arguments do not fit
             place = f", {locate_error(error)}"
         raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
+
+
+def _find_settings(argument: str, where: str) -> str:
+    """Returns the settings that hold an argument. Those of a dataset hold most arguments of its reader."""
+    is_shared = where.endswith(".reader") and argument.partition(".")[0] in DatasetSettings.model_fields
+    return where.removesuffix(".reader") if is_shared else where
 
 
 def import_name(dotted: str, where: str, hint: str) -> object:

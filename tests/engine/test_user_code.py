@@ -274,7 +274,6 @@ def test_an_error_in_a_template_is_a_config_error(template: str, message: str, t
     ("node", "message"),
     [
         ({"_target_": "no_such_module.Thing"}, "No module named 'no_such_module'"),
-        ({"_target_": "mmerg.corpora.folder.Folder", "root": ".", "file": 5}, "file: Input should be a valid string"),
         ({"_target_": f"{__name__}.raises"}, "raises cannot be made: KeyError: 'no such fact'"),
         ({"_target_": "sys.exit"}, "sys.exit cannot be made: SystemExit"),
     ],
@@ -284,6 +283,20 @@ def test_a_class_that_cannot_be_made_is_a_config_error(node: dict[str, Any], mes
         instantiate(ClassSpec.model_validate(node), "sources.F")
     assert message in raised.value.what
     assert raised.value.where == "sources.F" or __file__ in raised.value.where
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what", "hint"),
+    [
+        ({"root": ".", "split": "tset"}, "dataset.split is 'tset'", "one of train, dev, test; did you mean test?"),
+        ({"root": ".", "clips": "maybe"}, "dataset.reader.clips is 'maybe'", "it must be a valid boolean"),
+    ],
+)
+def test_an_argument_of_a_reader_is_named_by_its_setting(arguments: dict[str, Any], what: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        instantiate(ClassSpec.model_validate({"_target_": "mmerg.corpora.meld.Meld", **arguments}), "dataset.reader")
+    assert raised.value.what == what
+    assert raised.value.hint.startswith(hint)
 
 
 def test_a_module_that_exits_while_it_is_imported_is_a_config_error(tmp_path: Path) -> None:
