@@ -10,11 +10,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmerg.console.tables import write_tables
+from mmerg.console.tables import FORMATS, write_tables
 from mmerg.console.terminal import STARTS_OVER, Parser, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.paper.published import NAMES, published
-from mmerg.papertables.table import add_runs, format_table
+from mmerg.papertables.table import add_runs, format_table, list_csv_rows
 from mmerg.papertables.table_run import read_table_run, select_judge
 
 
@@ -35,15 +35,16 @@ def tables(given: argparse.Namespace) -> int:
     for paper in papers:
         own = [run for run in runs if run.dataset == paper.dataset or run.dataset not in datasets]
         if own or not runs:
-            drawn.append(format_table(add_runs(paper, own)))
-    write_tables(given.format, given.out, drawn, drawn, ())
+            drawn.append(add_runs(paper, own))
+    shown = list(map(format_table, drawn))
+    write_tables(given.format, given.out, shown, shown, (row for table in drawn for row in list_csv_rows(table)))
     return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m mmerg.tables", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(NAMES)}; run folders")
-    parser.add_argument("--format", choices=("text", "latex"), default="text", help="default: text")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--judge", metavar="NAME", help="which judge to use if a run has several: MODEL@RUBRIC")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of printing")
     given = parser.parse_intermixed_args(arguments)

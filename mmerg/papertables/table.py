@@ -35,6 +35,7 @@ class TableRow:
     name: str
     by: Literal["paper", "ours", "seeds"]
     scores: Mapping[str, Score]  # by column
+    run: str = ""  # the name of the run's folder
     note: str = ""
 
 
@@ -53,7 +54,7 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
     rows = [_make_paper_row(paper, row) for row in paper.rows]
     for number, run in enumerate(runs, start=1):
         scores = {column: score for column in paper.columns if (score := run.score(column))}
-        rows.append(TableRow(f"· run {number}", "ours", scores, _note_self_judged(paper, run)))
+        rows.append(TableRow(f"· run {number}", "ours", scores, run.run, _note_self_judged(paper, run)))
     finished = [run for run in runs if not run.scores.unfinished]
     for group in group_by_setting([run.manifest for run in finished]):
         seeds = [finished[index] for index in group]
@@ -61,7 +62,9 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
             averages = ((column, average_over_seeds([run.score(column) for run in seeds])) for column in paper.columns)
             means = {column: mean for column, mean in averages if mean}
             numbers = ", ".join(str(runs.index(run) + 1) for run in seeds)
-            rows.append(TableRow(f"· mean ± sd of runs {numbers}", "seeds", means, _note_self_judged(paper, seeds[0])))
+            rows.append(
+                TableRow(f"· mean ± sd of runs {numbers}", "seeds", means, note=_note_self_judged(paper, seeds[0]))
+            )
     unequal = describe_unequal_inputs(runs, [run.scores.inputs for run in runs])
     return RunTable(paper, tuple(rows), tuple(_list_notes(paper, runs, rows)), unequal)
 
@@ -130,3 +133,21 @@ def format_table(table: RunTable) -> Table:
 def _format_cell(row: TableRow, column: str) -> str:
     score = row.scores.get(column)
     return format_cell(score, with_n=row.by != "paper" or bool(score and score.interval), lines=True)
+
+
+def list_csv_rows(table: RunTable) -> Iterator[Mapping[str, object]]:
+    """Yields the rows of a CSV file, one per score."""
+    for row in table.rows:
+        note = " ".join((NO_TEST, *table.paper.notes)) if row.by == "paper" else row.note
+        for column, score in row.scores.items():
+            yield {
+                "table": table.paper.title,
+                "dataset": table.paper.dataset,
+                "by": row.by,
+                "row": row.name,
+                "run": row.run,
+                **score.row(),
+                "metric": column,
+                "n": score.n or None,
+                "note": note,
+            }

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from mmerg.console.tables import format_number
 from mmerg.paper.published import NAMES, published
-from mmerg.papertables.table import RunTable, TableRow, format_table
+from mmerg.papertables.table import RunTable, TableRow, format_table, list_csv_rows
 from mmerg.score import main as score
 from mmerg.scoring.spread import Spread
 from tests.compared_runs import edit_run
@@ -45,7 +45,13 @@ def test_runs_and_the_paper_s_accuracy_have_intervals_and_n(make: Maker) -> None
     table = match("topk", make("run", right=24))
     cells = {row[0]: row[1 + table.paper.columns.index("acc")] for row in format_table(table).rows}
     assert cells["· run 1"] == "77.42\n60.19–88.60\nn=31"
-    assert cells["none"] == "74.20\n56.75–86.30\nn=31"
+    rows = list(list_csv_rows(table))
+    assert len([row for row in rows if row["by"] == "paper"]) == 6 * 7
+    [acc] = [row for row in rows if row["by"] == "ours" and row["metric"] == "acc"]
+    assert (acc["run"], acc["n"], acc["value"]) == ("run", 31, 100 * 24 / 31)
+    [paper] = [row for row in rows if row["row"] == "none" and row["metric"] == "acc"]
+    assert (paper["value"], paper["n"], paper["method"]) == (74.2, 31, "wilson")
+    assert "74.20 where 23 of 31 is 74.19" in str(paper["note"])
 
 
 def test_seeds_have_a_mean_and_a_standard_deviation(make: Maker) -> None:
