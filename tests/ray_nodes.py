@@ -5,6 +5,8 @@ node; the end of the input ends the cluster.
 """
 
 import sys
+import time
+from pathlib import Path
 
 
 def main() -> None:
@@ -15,7 +17,11 @@ def main() -> None:
     sys.stdout.write(f"address {cluster.address}\n")
     sys.stdout.flush()
     for _ in sys.stdin:
+        raylet = second.all_processes["raylet"][0].process.pid
+        workers = Path(f"/proc/{raylet}/task/{raylet}/children").read_text(encoding="ascii").split()
         cluster.remove_node(second, allow_graceful=False)
+        while any(Path("/proc", worker).exists() for worker in workers):  # they outlive their node for a moment
+            time.sleep(0.1)
         sys.stdout.write("killed\n")
         sys.stdout.flush()
     cluster.shutdown()

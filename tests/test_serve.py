@@ -135,7 +135,7 @@ def test_problems_at_the_start_are_errors_with_a_next_step() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert "port=0 picks a free port" in run_refused("backend=dry", f"port={port}")
-    assert "start it with `ollama serve`" in run_refused(f"backend.hosts=[http://127.0.0.1:{port}]")
+    assert "start it with `ollama serve`" in run_refused("port=0", f"backend.hosts=[http://127.0.0.1:{port}]")
     assert "sem=FILE" in run_refused("backend=dry", "port=0", "system=hef")
     assert "protocol.sample=3 has no effect when serving" in run_refused("backend=dry", "port=0", "protocol.sample=3")
 

@@ -75,7 +75,7 @@ def test_a_saved_chat_is_a_run(server: Running, runs: Path) -> None:
 
 def test_frames_are_saved_only_on_request(server: Running) -> None:
     folder = save_one(server, reply(turn(server, ("clip", CLIP.read_bytes()))))
-    assert not list((folder / "frames").iterdir())
+    assert not list((folder / "frames").glob("*"))
     write_report([folder], folder / "report")
     assert not [file for file in folder.rglob("*") if file.is_file() and b"\xff\xd8\xff" in file.read_bytes()]
 
