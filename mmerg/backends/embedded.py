@@ -16,6 +16,7 @@ import secrets
 import tempfile
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -139,15 +140,22 @@ class LlamaServer(Http):
         params.ctx_shift = False
         params.fit_params = False  # otherwise xllamacpp silently lowers options to fit the memory
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = choose_thread_count(options["threads"])
+
+        def load() -> object:
+            server = xllamacpp.Server(params)
+            self.read(bytes, "/slots")  # returns when the server's loop runs
+            return server
+
+        # A server that is closed before its loop runs waits for it forever. Signals raise in the main thread alone, so
+        # another thread loads the server.
         try:
-            self._loaded: object = xllamacpp.Server(params)
+            with ThreadPoolExecutor(1) as loading:
+                self._loaded: object | None = loading.submit(load).result()
         except RuntimeError as error:
             self._folder.cleanup()
             hint = "check that the file is a complete GGUF that llama.cpp supports, and that TMPDIR is a short path"
             hint += " (for a socket); try a smaller num_ctx, which needs less memory"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
-        # Wait until the server's loop runs and responds. A server that is closed earlier waits for its loop forever.
-        self.read(bytes, "/slots")
 
     def close(self) -> None:
         """Cancels calls in flight, unloads the model and removes the socket."""
