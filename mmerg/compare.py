@@ -44,7 +44,7 @@ def compare(given: argparse.Namespace) -> int:
 def main(arguments_given: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m mmerg.compare", description=__doc__)
     parser.add_argument("baseline", type=Path, metavar="RUN_A", help="a run folder")
-    parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="runs to compare with the first")
+    parser.add_argument("run", type=Path, nargs="+", metavar="RUN_B", help="runs to compare with the first")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all comparisons to FILE")
     parser.add_argument("--verbose", action="store_true", help="print signatures, and the methods of intervals")
     primary = "a metric to test; may be repeated; default: " + ", ".join(PRIMARY)
