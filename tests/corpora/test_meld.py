@@ -156,7 +156,7 @@ def test_a_damaged_row_is_skipped(tmp_path: Path, extra: str, note: str) -> None
 
 def test_an_unknown_split_is_refused(tmp_path: Path) -> None:
     settings = parse_settings("dataset=meld", f"dataset.root={tmp_path}", "dataset.split=valid")
-    with pytest.raises(ConfigError, match="dataset.split is 'valid'"):
+    with pytest.raises(ConfigError, match=r"dataset\.split is 'valid'"):
         load_corpus(settings.dataset)
 
 
