@@ -116,7 +116,7 @@ class SystemPlan:
 
     def open_memories(self, out: Console) -> None:
         """Opens the memories, and builds those that do not exist."""
-        for memory in self.memories.values():
+        for memory in dict.fromkeys(self.memories.values()):  # equal sources share one
             with Bar(out, "memory: texts embedded") as bar:
                 memory.open(bar.report)
 

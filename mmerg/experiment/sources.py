@@ -39,7 +39,9 @@ def build_sources(
     for symbol, source in made.items():
         if isinstance(source, FromMemory):
             if prepared := source.prepare(symbol, system, evaluated, remembered, cache_dir):
-                sources[symbol] = prepared
+                # Equal sources, as TRACE's, are one, which opens one memory.
+                equal = (sources[other] for other in sources if nodes[other] == nodes[symbol])
+                sources[symbol] = next(equal, prepared)
         elif callable(getattr(source, "supply", None)):
             sources[symbol] = cast(Source, source)
         else:

@@ -3,10 +3,12 @@
 import json
 from importlib.resources import files
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from rich.console import Console
 
 from mmerg.engine.sources import SourceOutput
 from mmerg.errors import ConfigError
@@ -94,6 +96,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = ("dataset=empathetic", f"dataset.root={folder}", "system=trace", "backend=dry")
     ended = launch(parse_settings(*settings, f"runs={folder}/runs", "limit=1"))
     return Path(ended.run)
+
+
+@needs_embedder
+@pytest.mark.parametrize(("setting", "shared"), [((), True), (("sources.K2.key.turns=2",), False)])
+def test_sources_with_equal_settings_share_a_memory(run: Path, setting: tuple[str, ...], shared: bool) -> None:
+    base = ("dataset=empathetic", f"dataset.root={run.parents[1]}", "system=trace", "backend=dry", *setting)
+    system = plan_run(parse_settings(*base, f"cache_dir={run.parents[1]}/cache")).system
+    system.open_memories(Console(file=StringIO()))
+    one, other = system.memories.values()
+    assert (one.memory is other.memory) == shared
 
 
 @needs_embedder
