@@ -139,8 +139,9 @@ class RunPages(RunData):
         names |= {image: f"frame {number}" for number, image in enumerate(keyframes, start=1)}
         names = {image: name for image, name in names.items() if self._has_frame(image)}
         for image in names:
-            data = (self.ref.path / FRAMES / f"{image}.jpg").read_bytes()
-            write_atomically(folder / f"{prefix}frames/{image}.jpg", data)
+            copy = folder / f"{prefix}frames/{image}.jpg"
+            if not copy.exists():  # another sample may show it, too
+                write_atomically(copy, (self.ref.path / FRAMES / copy.name).read_bytes())
         return names
 
     def _write_plots(self, folder: Path, prefix: str) -> dict[str, tuple[int, int]]:
