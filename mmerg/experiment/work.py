@@ -35,7 +35,7 @@ Line = TypeVar("Line", bound=SampleLine)
 def select_pending(wanted: Sequence[Item], results: Results[Line]) -> list[Item]:
     """Selects the items to run: those without a record, without events, or that failed. A process that is killed while
     it retries a failure leaves a record without events."""
-    finished = results.keys() - results.without_events
+    finished = results.finished
     return [item for item in wanted if item.id not in finished or results[item.id].status == "failed"]
 
 
@@ -51,7 +51,7 @@ def run_items(
     """Runs the `remaining` of the `wanted` items in parallel, and writes their events and the records that `work` makes
     with a leased backend. In the end, prints the lost hosts. If `work` raises, no other item starts, the pool and
     `sources` are closed so that nothing waits for them, and the error is raised."""
-    finished = folder.results.keys() - folder.results.without_events
+    finished = folder.results.finished
     retried = sum(item.id in finished for item in remaining)
     progress = Progress(out, len(remaining), len(wanted) - len(remaining), retried)
 

@@ -65,7 +65,7 @@ def _merge_results(run: Path, manifests: Mapping[Shard, Manifest], shards: Mappi
     unfinished = [shard for number in range(1, total + 1) if (shard := Shard(number, total)) not in shards]
     for shard, path in shards.items():
         results, samples = read_partial_results(path, manifests[shard]), read_order(path)
-        lines = {id: results.lines[id] for id in results.keys() - results.without_events}
+        lines = {id: results.lines[id] for id in results.finished}
         if not lines.keys() >= set(samples.values()):
             unfinished.append(shard)
         order |= samples

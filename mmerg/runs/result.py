@@ -166,6 +166,11 @@ class Results(Mapping[str, Line], Generic[Line]):
         ordered = dict.fromkeys(samples)
         return self.select([*ordered, *sorted(self.keys() - ordered.keys())])
 
+    @property
+    def finished(self) -> set[str]:
+        """The samples that have a record and events."""
+        return self.keys() - self.without_events
+
     def __getitem__(self, sample: str) -> Line:
         return self.record.model_validate_json(self.lines[sample])
 
