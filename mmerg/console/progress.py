@@ -18,6 +18,11 @@ from mmerg.runs.result import SampleLine
 LINE_INTERVAL = 30.0  # seconds between plain lines while no sample ends
 
 
+def describe_kept(count: int) -> str:
+    """Says that an earlier start finished `count` samples."""
+    return f"{plural(count, 'sample')} {'is' if count == 1 else 'are'} already finished"
+
+
 class Progress:
     """A display of samples, calls, tokens per second and the time left. Without a terminal it prints a line at the
     start, when a sample ends, and every `interval` seconds, as a call may take minutes. total: the number of samples to
@@ -37,7 +42,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self.kept:
-            self._console.print(f"{plural(self.kept, 'sample')} {'is' if self.kept == 1 else 'are'} already finished")
+            self._console.print(describe_kept(self.kept))
         if self._retried:
             self._console.print(f"retrying {plural(self._retried, 'failed sample')}")
         if self._live:

@@ -7,8 +7,9 @@ from contextlib import ExitStack, closing
 from rich.console import Console
 
 from mmerg.backends.protocol import Backend, Engine
+from mmerg.console.progress import describe_kept
 from mmerg.console.run_tables import describe_memory
-from mmerg.console.terminal import console, escape, plural, printable
+from mmerg.console.terminal import console, escape, printable
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.reading import clip_files
 from mmerg.experiment.announce import announce, print_results
@@ -85,6 +86,6 @@ def _print_finished(plan: Plan, out: Console, engine: Engine, results: Results[R
     """Prints the tables of a run that has nothing left to do."""
     finished = results.select(sample.id for sample in plan.samples.wanted).values()
     announce(out, plan, engine)
-    out.print(f"{plural(len(finished), 'sample')} {'is' if len(finished) == 1 else 'are'} already finished")
+    out.print(describe_kept(len(finished)))
     print_results(out, plan.backbone, finished, brief)
     return RunOutcome.from_results(plan.path, finished, kept=len(finished), made=0)
