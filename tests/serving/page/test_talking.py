@@ -224,6 +224,7 @@ def test_a_chat_survives_a_reload_and_is_in_the_list(page: Page, site: Site, age
     expect(page.locator(".message")).to_have_count(4)
     assert bubbles(page)[0] == WORDS
     page.get_by_role("button", name="Chats").click()
+    expect(page.locator("#chat-list .chat-link")).to_have_count(2)  # the list is read after the click
     listed = page.locator("#chat-list .chat-link").all_inner_texts()
     assert [text.split("\n")[0] for text in listed] == ["Another one.", WORDS]
     page.get_by_role("button", name="Delete the chat Another one.").click()
