@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
 from mmerg.errors import ConfigError, group_by_reason
 from mmerg.plots import style
 from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, iterate_verdicts
@@ -45,7 +45,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
     ConfigError if there is not one label for each run."""
     paths, target = given.runs, given.out or (given.runs[0] / "plots" if len(given.runs) == 1 else Path("plots"))
     if given.labels and (len(given.labels), len(set(given.labels))) != (len(paths), len(paths)):
-        what = f"{len(paths)} runs need as many labels, all different, not {', '.join(given.labels)}"
+        what = f"there are {plural(len(paths), 'run')}, but the labels are {', '.join(given.labels)}"
         raise ConfigError(what, where="--labels", hint="give each run its own label, in the order of the runs")
     refs = read_run_refs(paths)
     runs = [RunData(ref, label) for ref, label in zip(refs, given.labels or label_runs(refs), strict=True)]
