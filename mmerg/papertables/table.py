@@ -25,6 +25,7 @@ from mmerg.scoring.score_tables import format_cell
 from mmerg.scoring.spread import average_over_seeds, group_by_setting
 
 NO_TEST = "The paper does not fully say how it measured: no run is tested against its values."
+NOT_TEST = ("train", "dev", "valid")  # splits that papers do not report; a row of such a run names its split
 RATED = ("empathy", "coherence", "fluency")
 
 
@@ -54,7 +55,9 @@ def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
     rows = [_make_paper_row(paper, row) for row in paper.rows]
     for number, run in enumerate(runs, start=1):
         scores = {column: score for column in paper.columns if (score := run.score(column))}
-        rows.append(TableRow(f"· run {number}", "ours", scores, run.run, _note_self_judged(paper, run)))
+        split = run.manifest.corpus.split
+        name = f"· run {number}" + f" ({split})" * (split in NOT_TEST)
+        rows.append(TableRow(name, "ours", scores, run.run, _note_self_judged(paper, run)))
     finished = [run for run in runs if not run.scores.unfinished]
     for group in group_by_setting([run.manifest for run in finished]):
         seeds = [finished[index] for index in group]

@@ -54,6 +54,12 @@ def test_runs_and_the_paper_s_accuracy_have_intervals_and_n(make: Maker) -> None
     assert "74.20 where 23 of 31 is 74.19" in str(paper["note"])
 
 
+def test_a_row_names_a_split_that_papers_do_not_report(make: Maker) -> None:
+    run = make("run")
+    edit_run(run, lambda manifest: manifest["corpus"].update(split="dev"))
+    assert [row.name for row in run_lines(match("topk", run))] == ["· run 1 (dev)"]
+
+
 def test_seeds_have_a_mean_and_a_standard_deviation(make: Maker) -> None:
     runs = [make(f"seed{seed}", right=right, seed=seed) for seed, right in ((0, 20), (1, 22), (2, 24))]
     again, other = make("again", right=4, seed=1), make("other", "system.max_iterations=5", right=3, seed=3)
