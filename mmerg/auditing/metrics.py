@@ -29,14 +29,16 @@ def collect_scores(cases: Iterable[Case], form: Form, unread: float) -> Scored:
 
 
 def split_sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tuple[Scored, Scored]:
-    """Returns the scores of a stage's clean outputs, and those of its faulty outputs of a kind."""
+    """Returns the scores of a stage's clean outputs, and those of its faulty outputs of a kind. A forecast that the
+    gold label contradicts is never clean."""
     cases = [case for case in cases if case.stage == stage]
-    clean = [case for case in cases if not case.fault]
+    unchanged = [case for case in cases if not case.fault]
+    clean = [case for case in unchanged if case.right is not False]
     faulty = [case for case in cases if case.fault == kind]
     if kind == WRONG:
-        clean, faulty = [case for case in clean if case.right], [case for case in clean if case.right is False]
+        clean, faulty = [case for case in clean if case.right], [case for case in unchanged if case.right is False]
     elif kind == HUMAN:
-        clean, faulty = faulty, clean
+        clean, faulty = faulty, unchanged
     return collect_scores(clean, form, -inf), collect_scores(faulty, form, inf)
 
 
