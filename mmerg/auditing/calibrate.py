@@ -6,7 +6,7 @@ from math import inf, isfinite
 
 import numpy as np
 
-from mmerg.auditing.faults import FOREIGN, HOT, HUMAN, KINDS, WRONG, Case
+from mmerg.auditing.faults import BY_CODE, FOREIGN, HOT, HUMAN, KINDS, WRONG, Case
 from mmerg.auditing.metrics import (
     Scored,
     calibration_error,
@@ -22,8 +22,7 @@ from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
 from mmerg.systems.system import Stage
 
-LEAST = 0.6  # a check is worth its calls if the lower bounds of its AUCs on `GATES` reach this
-GATES = (FOREIGN, WRONG)  # kinds of faults; those that the run lacks do not count
+LEAST = 0.6  # a check is worth its calls if the lower bounds of its AUCs reach this: see `find_gates`
 
 
 class AuditorMeasure(Record):
@@ -90,28 +89,44 @@ def measure_check(cases: Sequence[Case], stage: str, form: Form, seed: int) -> C
     )
 
 
+def find_gates(cases: Sequence[Case], stage: str, form: Form) -> tuple[str, ...]:
+    """Returns the kinds of faults that a check must detect to be used; () if it cannot be shown to detect real ones.
+
+    Foreign faults are never met in use, so they are not enough: forecasts have wrong ones too, and replies those that
+    code makes. A function finds what it was written for, and cannot know whether a reply belongs to the dialogue.
+    """
+    of_stage = [case for case in cases if case.stage == stage]
+    made = tuple(kind for kind in BY_CODE if any(case.fault == kind for case in of_stage))
+    if form == "code":
+        return made or (FOREIGN,)
+    real = (WRONG,) if any(case.right is not None for case in of_stage) else made
+    return (FOREIGN, *real) if real else ()
+
+
 def choose_check(cases: Sequence[Case], stage: Stage, forms: Collection[Form], seed: int) -> Check:
     """Chooses a stage's check: the cheapest form whose AUC is within the interval of the best form. AUCs are those of
-    the fitting half, for the kind of `GATES` on which a form is worst. The check has no form, and says why, if its
+    the fitting half, for the kind of `find_gates` on which a form is worst. The check has no form, and says why, if its
     lower bounds on the held-out half do not reach `LEAST`. forms: the cheapest first."""
     fitting, _ = split_halves(cases, seed)
     checks: dict[Form, Check] = {}
     worst: dict[Form, Measure] = {}
     for form in forms:
-        aucs = [measure_auc(*split_sides(fitting, stage.name, form, kind), seed) for kind in GATES]
+        gates = find_gates(cases, stage.name, form)
+        aucs = [measure_auc(*split_sides(fitting, stage.name, form, kind), seed) for kind in gates]
         gated = [auc for auc in aucs if auc]
-        if gated and (check := measure_check(cases, stage.name, form, seed)):
+        check = measure_check(cases, stage.name, form, seed) if gated and len(gated) == len(gates) else None
+        if check and check.auc.keys() >= set(gates):
             checks[form], worst[form] = check, min(gated, key=lambda auc: auc.value)
     if not checks:
-        return Check(form=None, why="it cannot be measured on this run")
+        return Check(form=None, why="the run has no real faults of this stage to measure a check with")
     best = max(worst, key=lambda form: worst[form].value)
     good = [form for form, auc in worst.items() if auc.low >= LEAST and auc.high >= worst[best].value]
     check = checks[good[0] if good else best]
-    why = "" if check.auc.keys() & set(GATES) else "no fault is left to measure it with"
-    for kind, auc in check.auc.items():
-        if kind in GATES and auc.low < LEAST:
-            why = f"{check.form} has an AUC of {auc.value:.2f} on {kind} faults, with a lower bound of {auc.low:.2f},"
-            why += f" under {LEAST}"
+    why = ""
+    for kind in find_gates(cases, stage.name, check.form) if check.form else ():
+        if (auc := check.auc[kind]).low < LEAST:
+            why = f"{check.form} has an AUC of {auc.value:.2f} on faults of kind {kind}, with a lower bound of"
+            why += f" {auc.low:.2f}, under {LEAST}"
     decoys = stage.verdict.decoys if check.form == "comparison" else ()
     return check.model_copy(update={"form": None, "why": why} if why else {"decoys": decoys})
 

@@ -67,12 +67,12 @@ def answer_with(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
 
 def score_fit(body: dict[str, Any], text: str) -> float:
     """Returns the log-probability of each word in an output: low if the prompt shows another dialogue than that of the
-    output. Without a dialogue in the prompt, all marked outputs are equally likely."""
+    output, or the output has no mark. Without a dialogue in the prompt, all marked outputs are equally likely."""
     prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
     shown, marks = MARK.findall(prompt), MARK.findall(text)
     if not shown:
         return -0.5 if marks else -3.0
-    return -3.0 if marks and marks[0] != shown[0] else -0.5
+    return -0.5 if marks[:1] == shown[:1] else -3.0 if marks else -6.0
 
 
 def corpus(root: Path, clips: bool = False, dialogues: int = DIALOGUES) -> Path:

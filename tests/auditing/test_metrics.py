@@ -7,7 +7,7 @@ from math import erf, sqrt
 import numpy as np
 import pytest
 
-from mmerg.auditing.calibrate import choose_check, measure_auditor, measure_check
+from mmerg.auditing.calibrate import choose_check, find_gates, measure_auditor, measure_check
 from mmerg.auditing.faults import FLIPPED, FOREIGN, WRONG, Case
 from mmerg.auditing.metrics import Scored, calibration_error, fit_evidence, measure_auc, split_sides
 from mmerg.auditing.worth import Worth
@@ -92,7 +92,7 @@ def test_a_threshold_keeps_its_specificity_on_held_out_dialogues() -> None:
     ("real", "form", "why"),
     [
         (3.0, "likelihood", "^$"),
-        (0.0, None, r"has an AUC of 0\.\d\d on (wrong|foreign) faults, with a lower bound of 0\."),
+        (0.0, None, r"has an AUC of 0\.\d\d on faults of kind (wrong|foreign), with a lower bound of 0\."),
     ],
 )
 def test_a_form_that_misses_foreign_or_wrong_outputs_is_not_used(real: float, form: Form | None, why: str) -> None:
@@ -105,6 +105,33 @@ def test_a_form_that_misses_foreign_or_wrong_outputs_is_not_used(real: float, fo
     assert found.form == form
     assert re.search(why, found.why)
     assert FOREIGN in found.auc
+
+
+def test_a_forecast_that_the_gold_label_contradicts_is_not_clean() -> None:
+    known = {"stage": "caef", "scores": {"odds": 1.0}}
+    found = [
+        Case.model_validate({**known, "sample": f"s{n}", "dialogue": f"d{n}", "right": right, "fault": fault})
+        for n, right in enumerate((True, False, None))
+        for fault in ("", FOREIGN)
+    ]
+    found = [case.model_copy(update={"right": None}) if case.fault else case for case in found]
+    clean, foreign = split_sides(found, "caef", "odds", FOREIGN)
+    assert ([dialogue for _, dialogue in clean], len(foreign)) == (["d0", "d2"], 3)
+    clean, wrong = split_sides(found, "caef", "odds", WRONG)
+    assert ([dialogue for _, dialogue in clean], [dialogue for _, dialogue in wrong]) == (["d0"], ["d1"])
+
+
+def test_a_check_must_detect_real_faults() -> None:
+    def case(stage: str, fault: str = "", right: bool | None = None) -> Case:
+        return Case(sample="s", dialogue="d", stage=stage, fault=fault, right=right, scores={})
+
+    found = [case("psp"), case("psp", FOREIGN), case("caef", right=True), case("caef", FOREIGN)]
+    found += [case("sgrg"), case("sgrg", FOREIGN), case("sgrg", "refusal")]
+    assert find_gates(found, "psp", "likelihood") == ()  # nothing is known of the plans of a run
+    assert find_gates(found, "caef", "likelihood") == (FOREIGN, WRONG)
+    assert find_gates(found, "sgrg", "odds") == (FOREIGN, "refusal")
+    assert find_gates(found, "sgrg", "code") == ("refusal",)
+    assert find_gates(found, "psp", "code") == (FOREIGN,)
 
 
 def test_blame_is_compared_with_chance() -> None:
@@ -180,7 +207,8 @@ def test_the_worth_of_a_loop_follows_from_its_shares() -> None:
     assert "+10.50 forecasts of a hundred, observed +7.50, +0.0525 per thousand tokens" in description
     caught, kept = (Measure(value=value, low=0, high=1, n=20) for value in (0.1, 0.9))
     chance = Check(sensitivity={WRONG: caught}, specificity=kept)
-    assert "+0.00 forecasts of a hundred, +0.0000 per" in Worth(shares=shares, observed=0, tokens=2000).describe(chance)
+    description = Worth(shares=shares, observed=0, tokens=2000).describe(chance)
+    assert "+0.00 forecasts of a hundred; " in description  # the tokens of another check are unknown
     del shares["mended"]
     description = Worth(shares=shares, observed=0, tokens=2000).describe()
     assert description.startswith("worth of the loop: unknown;")
