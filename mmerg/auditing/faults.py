@@ -2,7 +2,7 @@
 
 foreign: another dialogue's output, which has nothing to do with the scene.
 wrong: a forecast of the run itself that the gold label contradicts. Nothing is planted.
-flipped: a forecast generated for another label, with reasons for that label.
+flipped: a forecast generated for another label, which is not the gold label either, with reasons for that label.
 hot: an output sampled at temperature 1.5. This is a weak fault, as the output may be as good as the run's.
 human: here the human turn is the clean output, and the model's reply is the faulty one.
 refusal, phrase, own name, narration, last turn: a reply that code makes.
@@ -104,7 +104,7 @@ class Auditing:
         """Yields the kinds and outputs of the faults of a stage. Skips those that the model cannot generate."""
         if FOREIGN in self.kinds and (foreign := self.passes.draw_foreign(state, stage, self.seed)):
             yield FOREIGN, foreign
-        for kind, changed_stage, changed_state in self._change_inputs(state, stage):
+        for kind, changed_stage, changed_state in self._change_inputs(state, stage, result.gold_emotion):
             if output := _call_or_none(partial(ask, changed_stage, changed_state, 0, candidate=Candidate(1))):
                 yield kind, output
         symbol, _, field = self.prompts.system.result.get("response", "").partition(".")
@@ -116,10 +116,11 @@ class Auditing:
                 if kind in self.kinds and text:
                     yield kind, output.model_copy(update={field: text}) if isinstance(output, BaseModel) else text
 
-    def _change_inputs(self, state: State, stage: Stage) -> Iterator[tuple[str, Stage, State]]:
+    def _change_inputs(self, state: State, stage: Stage, gold: str | None) -> Iterator[tuple[str, Stage, State]]:
         """Yields the kinds of faults that the model generates, with the stage and the state that it gets for them."""
         system, before, scene = self.prompts.system, state.before(stage.gives), state.scene
-        labels = [label for label in scene.labels if label != state.get_text(system.result.get("emotion", ""))]
+        not_faulty = {gold, state.get_text(system.result.get("emotion", ""))}
+        labels = [label for label in scene.labels if label not in not_faulty]
         if FLIPPED in self.kinds and stage.gives == system.result_symbol("emotion") and labels:
             label = random.Random(f"{self.seed} {scene.id!a}").choice(sorted(labels))
             yield FLIPPED, stage, replace(before, scene=replace(scene, labels=(label,)), labels=(label,))

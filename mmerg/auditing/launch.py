@@ -123,7 +123,8 @@ def launch(
         if together := measure_auditor(cases, checks, seed):
             out.print(f"with these checks: F1 {together.f1:.2f}, {together.blamed.value:.2f} of faults blamed")
         emotion = prompts.system.result_symbol("emotion")
-        if forecast := next((checks[stage.name] for stage in stages if stage.gives == emotion), None):
+        forecast = next((checks[stage.name] for stage in stages if stage.gives == emotion), None)
+        if forecast and forecast.form:
             out.print(escape(f"with this check of the forecast: {planted.worth.describe(forecast)}"))
         out.print(escape(str(calibrate)), soft_wrap=True)
     if failed:
@@ -204,6 +205,9 @@ def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -
 def _find_auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
     """Finds the stage that audits. Raises RunError if no stage checks others, or templates or classes have changed."""
     system, auditor = prompts.system, prompts.system.auditor
+    if auditor is None and (file := manifest.setting("auditor")):
+        what = f"the run has no audit loop: {file} leaves no stage a check"
+        raise RunError(what, where=str(run), hint=f"use the run that {file} was calibrated on")
     if auditor is None or manifest.setting("system.auditor.output"):
         why_not = f"{auditor.name} gives feedback and checks no stage" if auditor else "it has no auditor"
         what = f"system={system.name} cannot be audited: {why_not}"

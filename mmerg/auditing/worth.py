@@ -28,7 +28,8 @@ class Worth(Record):
     tokens: float  # of audits and reruns, per sample
 
     def describe(self, check: Check | None = None) -> str:
-        """Describes the worth on one line. check: a check of the forecast that replaces the run's audits."""
+        """Describes the worth on one line. check: a check of the forecast that replaces the run's audits; its tokens
+        are unknown."""
         shares = dict(self.shares)
         if check and check.specificity and "wrong" in check.sensitivity:
             shares |= {"sensitivity": check.sensitivity["wrong"], "specificity": check.specificity}
@@ -38,9 +39,8 @@ class Worth(Record):
             return f"worth of the loop: unknown; {parts}"
         wrong, s, p, q, h = (shares[name].value for name in PARTS)
         gained = 100 * (wrong * s * q * p - (1 - wrong) * (1 - p) * h * (1 - s))
-        observed = "" if check else f", observed {self.observed:+.2f}"
-        rate = f"{gained * 10 / self.tokens:+.4f} per thousand tokens"
-        return f"worth of the loop: {gained:+.2f} forecasts of a hundred{observed}, {rate}; {parts}"
+        rate = f", observed {self.observed:+.2f}, {gained * 10 / self.tokens:+.4f} per thousand tokens"
+        return f"worth of the loop: {gained:+.2f} forecasts of a hundred{'' if check else rate}; {parts}"
 
 
 def measure_worth(run: Path, results: Iterable[Result], path: str) -> Worth:
@@ -52,12 +52,13 @@ def measure_worth(run: Path, results: Iterable[Result], path: str) -> Worth:
         if not (result.ok and result.gold_emotion):
             continue
         trace, dialogue = SampleTrace(read_events(run, result.id)), result.dialogue or result.id
-        passes = [pass_ for pass_ in trace.passes.values() if symbol in pass_.outputs]
-        right = [pass_.at(path) == result.gold_emotion for pass_ in passes]
-        if not passes:
+        first = trace.passes.get(0)
+        if not first or symbol not in first.outputs:
             continue
+        forecasts = result.forecasts or (first.at(path),)  # an idle rerun has the forecast of the pass before
+        right = [forecast == result.gold_emotion for forecast in forecasts]
         cases["wrong forecasts"].append((not right[0], dialogue))
-        if audited := passes[0].audited:
+        if audited := first.audited:
             name = "specificity" if right[0] else "sensitivity"
             cases[name].append(((audited.fault is None) is right[0], dialogue))
         for before, after in pairwise(right):

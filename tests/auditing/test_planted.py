@@ -91,6 +91,7 @@ def test_every_kind_of_fault_is_measured_in_every_form(tmp_path: Path) -> None:
     assert value["caef likelihood"][WRONG] == value["caef likelihood"][FLIPPED] == 0.5  # they fit their scene too
     choices = [field["enum"] for schema in schemas for name, field in schema.items() if name.endswith("emotion")]
     assert sum(len(labels) == 1 for labels in choices) == dialogues - decoys  # a flipped forecast has no other choice
+    assert ["joy"] not in choices  # the gold label is no fault
     assert [value["sgrg code"][kind] for kind in BY_CODE] == [1, 1, 1, 1, 0.5]  # the last turn has a single word
 
 
@@ -99,23 +100,25 @@ def test_a_calibrated_auditor_is_used_with_the_same_model_and_prompts_on_another
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus(tmp_path / "data", dialogues=12)
-    file, options = tmp_path / "auditor.json", ("--forms", "likelihood", "--faults", "foreign", "--calibrate")
+    file = tmp_path / "auditor.json"
+    options = ("--forms", "likelihood", "--faults", "foreign", "refusal", "--calibrate")
     with scripted_ollama(answer=answer_with(find_all), logprob=score_fit) as server:
         path = run(tmp_path, server.url)
         assert main([str(path), *options, str(file)]) == 0
         auditor = read_auditor(file)
-        likely = dict.fromkeys(STAGES, "likelihood")
-        assert {name: check.form for name, check in auditor.checks.items()} == likely | {"caef": None}
-        assert "has an AUC of 0.50 on wrong faults" in auditor.checks["caef"].why  # all foreign ones are detected
+        assert auditor.checked == ["sgrg"]
+        why = "has an AUC of 0.50 on faults of kind wrong"  # all foreign ones are detected
+        assert why in auditor.checks["caef"].why
+        assert "no real faults of this stage" in auditor.checks["psp"].why
         assert (auditor.dialogues, auditor.digest) == (12, server.digest)
-        assert "mpa: likelihood from" in capsys.readouterr().out
+        assert "sgrg: likelihood from" in capsys.readouterr().out
         with pytest.raises(ConfigError, match="fitted on the labels of the evaluated split"):
             run(tmp_path, server.url, f"auditor={file}")
         corpus(tmp_path / "data", dialogues=4)  # another corpus
         used = run(tmp_path, server.url, f"auditor={file}")
         assert used != path
         audited = [event for event in read_all_events(used) if isinstance(event, Called) and event.stage == "gra"]
-        assert len(audited) == 4 * 3 * 2
+        assert len(audited) == 4 * 2
         assert {result.ended for result in read_results(used).values()} == {"passed"}
         with pytest.raises(ConfigError, match="measured with other prompts: stage caef"):
             run(tmp_path, server.url, f"auditor={file}", "system.without=[mpa]")
@@ -196,6 +199,18 @@ def test_the_worth_of_a_loop_is_measured_on_its_passes(tmp_path: Path) -> None:
         )
         / DIALOGUES
     )
+
+
+def test_a_rerun_without_a_better_view_counts_as_a_rerun(tmp_path: Path) -> None:
+    corpus(tmp_path / "data")
+    with scripted_ollama(answer=answer_with(lambda planted: [True] * len(planted))) as server:
+        path = run(tmp_path, server.url, "system.rerun=view", "system.stages.mpa.form=finding")
+        assert main([str(path), *FOREIGN_ONLY, "--n", "2"]) == 0
+    shares, results = read_faults(path).worth.shares, read_results(path).values()
+    assert {result.ended for result in results} == {"idle"}
+    wrong = sum(result.emotion != "joy" for result in results)
+    assert (shares["mended"].value, shares["mended"].n) == (0, wrong)
+    assert (shares["spoiled"].value, shares["spoiled"].n) == (0, DIALOGUES - wrong)
 
 
 def test_an_unreadable_audit_is_counted_and_never_a_pass(
