@@ -13,13 +13,14 @@ from rapidfuzz import fuzz
 from mmerg.engine.state import Output, State
 
 REFUSAL = re.compile(
-    r"\b(can(no|')t|can’t|unable to|not able to) (assist|help|fulfil|comply|provide|engage|respond|answer)"
+    r"\bI( am|'m|’m)? (cannot|can't|can’t|unable to|not able to) "
+    r"(assist|fulfil|comply|provide|engage in|(help( you)? with|respond to|answer) (that|this|your))\b"
     r"|\bas an? (ai|language model|assistant)\b",
     re.IGNORECASE,
 )
 ASSISTANT = re.compile(
     r"\bhow (can|may) i (help|assist)\b|\banything else\b.*\bhelp\b|\bany (other|further|more) questions\b"
-    r"|\bfeel free to\b|\bi('|’)?m here to (help|assist|listen)\b|\bis there anything (else )?i can\b",
+    r"|\bfeel free to\b|\bi('|’)?m here to (help|assist)\b|\bis there anything (else )?i can\b",
     re.IGNORECASE,
 )
 OWN_INTRODUCTION = r"(?<!i'm )(?<!i’m )(?<!i am )(?<!name is )(?<!name's )(?<!it's )"
