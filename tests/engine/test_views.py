@@ -123,6 +123,14 @@ def test_views_that_change_nothing_are_skipped(stage: int, state: State, names: 
     assert all(one.sampling["temperature"] == 0.7 for _, one, _ in found)
 
 
+def test_at_temperature_0_only_labels_are_shuffled_again() -> None:
+    state = State(LONG).with_output("E", outputs()["mpa"])
+    system = merg(rerun_views=["labels", "last_turns"], max_views=4)
+    for greedy, names in ((True, ["labels", "last_turns", "labels"]), (False, ["labels", "last_turns"] * 2)):
+        views = make_views(replace(system, greedy=greedy), system.stages[1], state)
+        assert [name for name, *_ in views] == names
+
+
 def test_each_view_changes_what_the_stage_sees() -> None:
     system = merg(rerun_views=EVERY, max_views=4)
     state = State(LONG).with_output("E", outputs()["mpa"])

@@ -5,7 +5,7 @@ The views (`system.rerun_views`) are:
     last_turns: only the last turns
     without_before: without the output of the previous stage
     seed: another seed, for stages with a temperature above 0
-Views that would change nothing are skipped.
+Views that would change nothing are skipped. At temperature 0 only `labels` is used more than once.
 """
 
 from collections.abc import Iterator
@@ -40,6 +40,8 @@ def make_views(system: System, stage: Stage, state: State) -> Iterator[tuple[str
         stage = replace(stage, sampling={**stage.sampling, "temperature": system.rerun_temperature})
     names = [name for name in system.rerun_views if has_effect[name]]
     for number, name in enumerate(islice(cycle(names), system.max_views), start=1):
+        if system.greedy and number > len(names) and name != "labels":
+            continue
         if name == "labels":
             yield name, stage, replace(state, labels=shuffle_labels(state.scene.labels, state.scene.id, number))
         elif name == "last_turns":
