@@ -31,8 +31,10 @@ def announce(out: Console, plan: Plan, engine: Engine) -> None:
 def _list_remarks(plan: Plan, engine: Engine) -> Iterator[str]:
     corpus, wanted, dataset = plan.samples.corpus, plan.samples.wanted, plan.samples.dataset
     system, sources = plan.system.prompts.system, plan.system.sources
-    if plan.system.auditor and plan.system.auditor.checks:
+    if plan.system.auditor:
         yield plan.system.auditor.describe()
+    elif any(stage.label for stage in system.stages):
+        yield "label probabilities are not calibrated: mmerg audit RUN --labels FILE, then auditor=FILE"
     if system.sees("V") and not engine.vision:
         yield "this model has no vision: it gets measured frame descriptions instead of images"
     turns = (turn for sample in wanted for turn in sample.scene.history[-plan.system.frames.last_turns :])

@@ -36,13 +36,15 @@ class Auditor(Record):
         return [name for name, check in self.checks.items() if check.form]
 
     def describe(self) -> str:
-        """Describes the check of each stage, and says if there is no audit loop."""
+        """Describes the check of each stage and the label frequencies, and says if there is no audit loop."""
         lines = [
             f"{name}: {check.form} from {check.threshold:.3g}" if check.form else f"{name}: no check, as {check.why}"
             for name, check in self.checks.items()
         ]
-        if not self.checked:
+        if self.checks and not self.checked:
             lines.append("no stage has a check, so runs have no audit loop")
+        if self.labels:
+            lines.append(f"labels: calibrated on {self.labels.n} scenes of {self.labels.corpus}")
         return "\n".join(lines)
 
     def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:

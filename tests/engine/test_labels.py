@@ -127,9 +127,10 @@ def test_a_stage_with_more_fields_explains_the_label_that_was_read() -> None:
         Played("merg", "system.stages.psp.reads=labels")
 
 
-def test_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
+def test_labels_are_calibrated_on_another_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ("dataset=demo", "backend=dry", "system=one_pass_calibrated", "frames=none", f"runs={tmp_path}")
     ended = launch(parse_settings(*given))
+    assert "label probabilities are not calibrated" in capsys.readouterr().out
     file = tmp_path / "auditor.json"
     assert main([ended.run, "--labels", str(file)]) == 0
     prior, results = read_auditor(file).labels, read_results(Path(ended.run)).values()
@@ -140,8 +141,12 @@ def test_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
         launch(parse_settings(*given, f"auditor={file}"))
     edited = file.read_text(encoding="utf-8").replace(prior.fingerprint, "0" * 64)
     file.write_text(edited, encoding="utf-8")
+    capsys.readouterr()
     again = launch(parse_settings(*given, f"auditor={file}"))
     assert again.run != ended.run
+    shown = capsys.readouterr().out
+    assert f"labels: calibrated on {prior.n} scenes of" in shown
+    assert "no audit loop" not in shown
     with pytest.raises(ConfigError, match="measured with other prompts: stage label"):
         launch(parse_settings(*given[:3], *given[4:], f"auditor={file}"))
     file.write_text(edited.replace(read_auditor(file).digest, "1" * 64), encoding="utf-8")
