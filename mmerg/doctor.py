@@ -24,10 +24,10 @@ from mmerg.checking.contamination import check_contamination
 from mmerg.checking.probes import Finding
 from mmerg.checking.room import check_room
 from mmerg.console.terminal import EXIT_ERROR, STARTS_OVER, console, escape, plural, start
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.errors import CallError, Failure, MmergError
 from mmerg.experiment.backbone import check_hosts
 from mmerg.experiment.build import load_corpus, make
-from mmerg.experiment.plan import plan_prompts
+from mmerg.experiment.plan import plan_system
 from mmerg.experiment.program import run_program
 from mmerg.runs.auditor import read_auditor
 from mmerg.settings.backbone import DoctorSettings
@@ -82,9 +82,10 @@ def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine
     else:
         yield "vision", ("ok", "no: the model gets measured descriptions of frames")
     if isinstance(settings, DoctorRunSettings):
-        yield "room", _run(lambda: check_room(settings, engine, image_tokens() if engine.vision else 0))
         if settings.auditor:
             yield "auditor", _auditor(settings, settings.auditor, engine)
+        alone = settings.model_copy(update={"auditor": None})
+        yield "room", _run(lambda: check_room(alone, engine, image_tokens() if engine.vision else 0))
     yield "completion", _run(lambda: probes.check_completion(backend))
     yield "speed", _run(lambda: probes.check_speed(backend, CALLS + 6 * backbone.concurrency))
     yield "schema", _run(lambda: probes.check_schema(backend))
@@ -102,10 +103,10 @@ def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine
 
 def _auditor(settings: DoctorRunSettings, path: str, engine: Engine) -> Finding:
     try:
-        plan_prompts(settings)
         auditor = read_auditor(Path(path))
         auditor.check_engine(engine, path)
-    except ConfigError as error:
+        plan_system(settings, load_corpus(settings.dataset))
+    except MmergError as error:
         return "failed", f"{error.what}; {error.hint}"
     return "ok", auditor.describe().replace("\n", "; ")
 

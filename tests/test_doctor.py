@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 
+from mmerg.backends.protocol import Engine
 from mmerg.console.terminal import run_command
 from mmerg.doctor import examine
+from mmerg.experiment.plan import plan_prompts
+from mmerg.runs.auditor import update_auditor
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.parse import parse
+from mmerg.systems.audit import Check
 from tests import tiny_text
 from tests.backends.conftest import LAST, faulty_server, json_response, line, stream
-from tests.configs import compose_config
+from tests.configs import compose_config, parse_settings
 from tests.llama_server import NAME, llama_server
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
 from tests.processes import in_process
@@ -106,6 +110,28 @@ def test_contamination_needs_a_dataset(doctor: Doctor) -> None:
     assert doctor.marks == ALL_OK | {"contamination": "?"}
     assert "contamination needs a dataset: add dataset=meld dataset.root=~/MELD" in doctor.text
     assert "? contamination: demo dialogues has 9 lines" in done.stdout, done.stderr
+
+
+def test_an_auditor_is_checked_before_a_run(tmp_path: Path) -> None:
+    file, given = tmp_path / "auditor.json", ("dataset=demo", "system=merg")
+    prompts = plan_prompts(parse_settings(*given)).compute_check_digests()
+    checks = {stage: Check(form=None, why="it is at chance") for stage in ("mpa", "caef", "psp", "sgrg")}
+
+    def examine_auditor(url: str, path: Path) -> tuple[str, str]:
+        done = run_command_line("backbone=qwen2.5vl-7b", f"backend.hosts=[{url}]", *given, f"auditor={path}")
+        return read_marks(done.stdout)["auditor"], done.stdout
+
+    with scripted_ollama(answer=good) as server:
+        engine = Engine(backend="ollama", version="1", model="m", digest=server.digest)
+        update_auditor(file, engine, prompts, checks=checks)
+        mark, text = examine_auditor(server.url, file)
+        assert mark == "✓"
+        assert "sgrg: no check, as it is at chance; no stage has a check, so runs have no audit loop" in text
+        update_auditor(file, engine.model_copy(update={"digest": "another"}), prompts, checks=checks)
+        mark, text = examine_auditor(server.url, file)
+        assert (mark, "was measured on another model" in text) == ("✗", True)
+        mark, text = examine_auditor(server.url, tmp_path / "missing.json")
+        assert (mark, "there is no such file" in text) == ("✗", True)
 
 
 def test_other_hosts_are_checked_after_an_unusable_one(doctor: Doctor) -> None:
