@@ -20,6 +20,7 @@ from mmerg.console import tables, terminal
 from mmerg.reporting.changes import is_rewritten
 from mmerg.reporting.outcome import classify_outcome, is_label_wrong
 from mmerg.runs.manifest import shorten_digest
+from mmerg.scoring.comparisons import format_p
 
 ID, TEXT, SEARCHED = 80, 220, 2000  # limits, in characters, of an id and a text in a table, and of a searched text
 PAGE_SIZE = 200  # rows of the table of samples to show at once
@@ -43,6 +44,7 @@ def _environment() -> Environment:
         "number": lambda value: tables.format_number(value).replace("-", "−"),
         "signed": lambda value: tables.format_difference(value).replace("-", "−"),
         "short": shorten_digest,
+        "p": format_p,
         "counted": count_noun,
         "duration": format_duration,
         "href": file_name,

@@ -20,9 +20,9 @@ DRAWS = 2000  # random permutations of a paired test
 
 def compare_with_simple(path: Path, manifest: Manifest, results: Mapping[str, Result]) -> dict[str, object]:
     """Compares the run in `path` with the latest run of SIMPLE beside it, by the same model on the same corpus; a
-    calibrated run has precedence. Returns the name of the other run, the number of common samples, the accuracy of both
-    runs in percent with p as in `mmerg compare`, and calls and tokens per sample. Returns {} if there is no such run,
-    or if this run is one itself."""
+    calibrated run has precedence. Returns the name of the other run, whether it is calibrated, the number of common
+    samples, the accuracy of both runs in percent with p as in `mmerg compare`, and calls and tokens per sample. Returns
+    {} if there is no such run, or if this run is one itself."""
     latest: dict[bool, tuple[Path, Mapping[str, Result]]] = {}
     for folder in list_runs(path.resolve().parent):
         with suppress(RunError):  # of another version, of a judge, or changed since
@@ -41,6 +41,7 @@ def compare_with_simple(path: Path, manifest: Manifest, results: Mapping[str, Re
     acc = compare_metric(accuracy(), PairedResults(a, b, 0, 0), draws=DRAWS, seed=0)
     return {
         "run": get_name(folder),
+        "calibrated": True in latest,
         "samples": len(pairs),
         "labelled": acc.n,
         "right": [acc.a_value, acc.b_value] if acc.n else [],

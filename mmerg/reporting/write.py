@@ -16,7 +16,7 @@ from mmerg.runs.comparison import CHANGES, compare_samples
 from mmerg.runs.config_diff import diff_configs, label_runs
 from mmerg.runs.inputs import describe_unequal_inputs
 from mmerg.runs.manifest import read_run_refs
-from mmerg.scoring.comparisons import DRAWS, compare_sides, format_p
+from mmerg.scoring.comparisons import DRAWS, compare_sides
 from mmerg.scoring.run_results import read_run
 from mmerg.scoring.standard import Options
 from mmerg.storage.files import write_atomically
@@ -56,7 +56,6 @@ def _write_comparison(folder: Path, by_prefix: dict[str, RunPages]) -> None:
         "unequal": describe_unequal_inputs(refs, [run.inputs for run in runs]),
         "settings": diff_configs([run.manifest for run in runs]),
         "names": list(dict.fromkeys(name for run in runs if run.scores for name in run.scores.overall)),
-        "format_p": format_p,
         "refused": "",
         "compared": (),
     }

@@ -44,13 +44,16 @@ def test_a_run_is_compared_with_the_simple_choice(tmp_path: Path) -> None:
     assert RunPages(own).simple == {}
     without = build_run(tmp_path / "simple", simple, system="one_pass_calibrated")
     assert main([str(own)]) == 0
-    words = "on the same 2 samples: label right in 100.00 % against 50.00 % of 2 (p 1.00), 5.00 against 3.00 calls and"
-    assert f"Against <bdi>simple</bdi>, one reply with a label read from probabilities, {words}" in read(
-        own / "report" / "index.html"
+    words = (
+        "on the same 2 samples: label right in 100.00 % against 50.00 % of 2 (p 1.0000), 5.00 against 3.00 calls and"
     )
+    page = " ".join(read(own / "report" / "index.html").split())
+    assert f"Against <bdi>simple</bdi>, one reply with a label read from uncalibrated probabilities, {words}" in page
     build_run(tmp_path / "fitted", simple, system="one_pass_calibrated", config={"auditor": "auditor.json"})
-    assert RunPages(own).simple["run"] == "fitted"
     assert RunPages(without).simple == {}
+    assert main([str(own), str(without)]) == 0
+    page = " ".join(read(choose_folder([own, without]) / "index.html").split())
+    assert "<bdi>own</bdi> against <bdi>fitted</bdi>, one reply with a label read from calibrated" in page
 
 
 def test_runs_are_compared_as_in_mmerg_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
