@@ -145,6 +145,26 @@ def test_other_hosts_are_checked_after_an_unusable_one(doctor: Doctor) -> None:
     assert doctor.text.splitlines()[-1] == "2 checks failed"
 
 
+@pytest.mark.parametrize(
+    ("given", "other", "mark"),
+    [(-0.9, -4.0, "✓"), (-3.0, -4.0, "?"), (0.0, -4.0, "?"), (-1.0, -1.0, "?")],
+)
+def test_log_probabilities_of_a_given_text_must_be_like_those_of_a_completion(
+    given: float, other: float, mark: str, doctor: Doctor
+) -> None:
+    def answer(body: dict[str, Any]) -> str:
+        enum = body.get("format", {}).get("enum")
+        return json.dumps(enum[0]) if enum else good(body)
+
+    def logprob(body: dict[str, Any], text: str) -> float:
+        is_given = "enum" in body.get("format", {})
+        return -0.5 if not is_given else given if "Hello" in text else other
+
+    with scripted_ollama(answer=answer, logprob=logprob) as server:
+        assert doctor(server.url) == 0
+    assert doctor.marks["likelihood"] == mark
+
+
 def test_hosts_that_are_all_down_are_each_named_once(doctor: Doctor) -> None:
     assert doctor("http://127.0.0.1:9,http://127.0.0.1:7") == 2
     assert doctor.text.count("✗ server: unreachable") == doctor.text.count("ollama serve") == 2

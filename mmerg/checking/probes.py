@@ -113,8 +113,8 @@ def check_logprobs(backend: Backend) -> Finding:
 
 
 def check_likelihood(backend: Backend) -> Finding:
-    """Checks that the log-probabilities of a given text are below 0, and higher than those of a text that does not fit.
-    Only checks with form=likelihood need this."""
+    """Checks the log-probabilities of a given text, which is a completion of the prompt: they are below 0, nearer to
+    those of the completion than to those of a misfit, and above the latter. Only form=likelihood needs this."""
     request = build_request(HELLO, num_predict=24)
     completion = backend.complete(request)
     if not completion.text.strip() or not completion.logprobs:
@@ -128,9 +128,9 @@ def check_likelihood(backend: Backend) -> Finding:
         if error.failure is Failure.MODEL_NOT_LOADED:
             raise
         return "open", f"form=likelihood cannot be used: {error.what}"
-    means = f"{_mean_logprob(completion):.2f} as a completion, {given:.2f} as a text, {other:.2f} of a misfit"
-    what = f"log-probability per token: {means}"
-    if not other < given < -TINY:
+    own = _mean_logprob(completion)
+    what = f"log-probability per token: {own:.2f} as a completion, {given:.2f} as a text, {other:.2f} of a misfit"
+    if not other < given < -TINY or abs(own - given) > given - other:
         return "open", f"form=likelihood cannot be used: {what}; the server changes them for the schema"
     return "ok", what
 
