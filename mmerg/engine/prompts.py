@@ -148,7 +148,7 @@ class Prompts:
         return name in self._sources
 
     def compute_check_digests(self) -> Digests:
-        """Returns the digests on which measured checks depend: templates, outputs, inputs, checks and their code."""
+        """Returns the digests on which measured checks depend: templates, outputs, inputs, choices, checks and code."""
         system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
         by_code = replace(system, stages=tuple(replace(stage, verdict=Check(form="code")) for stage in system.stages))
@@ -156,8 +156,9 @@ class Prompts:
         for stage in system.stages:
             seen = ", ".join(stage.sees)
             code = ", ".join(unwrap_callable(check).__qualname__ for check in stage.code)
+            choices = f"cites {stage.cite_last}; {stage.orders} orders, {system.label_order}; {dict(system.vocabulary)}"
             name = f"stage {stage.name}"
-            digests[name] = f"{digests.get(name, '')}; sees {seen}; {stage.check}; code {code}"
+            digests[name] = f"{digests.get(name, '')}; sees {seen}; {choices}; {stage.check}; code {code}"
         return {name: digest for name, digest in digests.items() if name != auditor}
 
     def compute_label_digests(self) -> Digests:

@@ -140,9 +140,14 @@ def test_a_check_by_code_is_refused_with_other_functions(tmp_path: Path) -> None
     update_auditor(file, ENGINE, prompts, checks=checks)
     used = plan_prompts(settings_of_run(*given, f"auditor={file}")).system
     assert [stage.name for stage in used.checked_stages] == ["sgrg"]
-    other = "system.stages.sgrg.code=[mmerg.engine.code.cues_not_in_turn]"
-    with pytest.raises(ConfigError, match="measured with other prompts: stage sgrg"):
-        plan_prompts(settings_of_run(*given, f"auditor={file}", other))
+    for stage, other in (
+        ("sgrg", "system.stages.sgrg.code=[mmerg.engine.code.cues_not_in_turn]"),
+        ("mpa", "system.stages.mpa.cite_last=2"),
+        ("caef", "system.label_order=corpus"),
+        ("psp", "system.vocabulary.tone=[calm,blunt]"),
+    ):
+        with pytest.raises(ConfigError, match=f"measured with other prompts: .*stage {stage}"):
+            plan_prompts(settings_of_run(*given, f"auditor={file}", other))
     named = plan_run(settings_of_run(*given, "system=one_pass", f"auditor={file}"))  # as in a sweep over systems
     assert "has no effect: system=one_pass has no auditor" in named.note
 
