@@ -1,8 +1,9 @@
 """Emotion labels: their order in prompts, and their log-probabilities.
 
 Small models prefer certain positions in a list. One order for all samples would therefore bias every metric, so each
-sample has its own order. A stage with `reads: labels` does not write its emotion among other fields: the model is asked
-for the emotion alone, several times with the labels in different orders, and the mean log-probabilities decide.
+sample has its own order of labels and of the words of a plan. A stage with `reads: labels` does not write its emotion
+among other fields: the model is asked for the emotion alone, several times with the labels in different orders, and the
+mean log-probabilities decide.
 """
 
 import json
@@ -31,6 +32,13 @@ def shuffle_labels(labels: tuple[str, ...], *seed: str | int) -> tuple[str, ...]
 def order_labels(system: System, scene: Scene) -> tuple[str, ...]:
     """Returns the labels in the order of a sample's prompts and schemas."""
     return shuffle_labels(scene.labels, scene.id) if system.label_order == "shuffled" else scene.labels
+
+
+def order_words(system: System, scene: Scene) -> dict[str, tuple[str, ...]]:
+    """Returns the words of each vocabulary in the order of a sample's prompts and schemas."""
+    if system.label_order == "corpus":
+        return dict(system.vocabulary)
+    return {name: shuffle_labels(words, scene.id, name) for name, words in system.vocabulary.items()}
 
 
 def list_orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:

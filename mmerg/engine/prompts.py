@@ -17,6 +17,7 @@ from jinja2.meta import find_referenced_templates, find_undeclared_variables
 
 from mmerg.backends.protocol import Message
 from mmerg.corpora.dialogue import Turn
+from mmerg.engine.labels import order_words
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError, format_exception
 from mmerg.runs.events import Form
@@ -112,7 +113,7 @@ class Prompts:
             "responder": _join_lines(state.scene.responder),
             "labels": state.ordered_labels,
             "emotion_of": self.emotion_of,
-            "vocabulary": self.system.vocabulary,
+            "vocabulary": order_words(self.system, state.scene),
             **inputs,
         }
         unnamed = [maker for maker in stages if maker.gives in inputs and maker.gives not in self._shared_names]
@@ -259,7 +260,7 @@ def get_bounds(system: System, stage: Stage, state: State) -> Bounds:
     first_citable = len(history) + 1 - len(_citable_turns(stage, state))
     return Bounds(
         inputs=frozenset(select_inputs(stage, state)),
-        choices={**system.vocabulary, "emotion": state.ordered_labels},
+        choices={**order_words(system, state.scene), "emotion": state.ordered_labels},
         counts={"turn": range(first_citable, len(history) + 1), "frame": range(1, len(state.keyframes) + 1)},
         quotable=tuple(others or [turn.text for turn in history]),
     )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import exp, log
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from mmerg.audit import main
 from mmerg.backends.protocol import Completion, Finish, Request, TokenLogprob
 from mmerg.backends.scripted import ScriptItem
-from mmerg.engine.labels import list_orders, read_choice
+from mmerg.engine.labels import list_orders, order_words, read_choice
 from mmerg.errors import CompletionError, ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
@@ -18,6 +19,7 @@ from mmerg.runs.auditor import read_auditor
 from mmerg.runs.folder import read_results
 from mmerg.systems.audit import LabelPrior
 from tests.configs import parse_settings
+from tests.engine.parts import SCENE, merg
 from tests.systems.played import Played, smallest_completion
 
 LABELS = ("neutral", "joy", "sadness", "surprise")
@@ -55,6 +57,16 @@ def test_a_label_needs_a_token_that_begins_it() -> None:
         read_choice(
             Completion(text="", thinking="Let me see", finish=Finish.LENGTH, logprobs=(first,)), LABELS, "reads: labels"
         )
+
+
+def test_each_sample_has_its_own_order_of_plan_words() -> None:
+    system, words = merg(), merg().vocabulary
+    orders = [order_words(system, replace(SCENE, id=id)) for id in ("a", "b", "a")]
+    assert orders[0] == orders[2]
+    for name in words:
+        assert orders[0][name] != orders[1][name]
+        assert sorted(orders[0][name]) == sorted(orders[1][name]) == sorted(words[name])
+    assert order_words(replace(system, label_order="corpus"), SCENE) == words
 
 
 def test_every_second_order_reverses_the_one_before() -> None:
