@@ -63,8 +63,8 @@ def measure_check(cases: Sequence[Case], stage: str, form: Form, seed: int) -> C
     threshold = fit_threshold(clean)
     if not isfinite(threshold):
         return None
-    if form == "finding":
-        threshold = 0.0  # a finding is a verdict already
+    if form in ("finding", "code"):
+        threshold = 0.0  # these are verdicts already; what code finds in unchanged outputs are real faults
     slope, intercept = fit_evidence(fit_clean, fit_faulty)
     evidence = slope * np.concatenate([test_clean, test_faulty]) + intercept
     is_clean = np.repeat([True, False], [len(test_clean), len(test_faulty)])
@@ -118,7 +118,8 @@ def choose_check(cases: Sequence[Case], stage: Stage, forms: Collection[Form], s
         if check and check.auc.keys() >= set(gates):
             checks[form], worst[form] = check, min(gated, key=lambda auc: auc.value)
     if not checks:
-        return Check(form=None, why="the run has no real faults of this stage to measure a check with")
+        no_faults = "the run has no real faults of this stage to measure a check with"
+        return Check(form=None, why=no_faults if forms else "no measured form applies to this stage")
     best = max(worst, key=lambda form: worst[form].value)
     good = [form for form, auc in worst.items() if auc.low >= LEAST and auc.high >= worst[best].value]
     check = checks[good[0] if good else best]

@@ -60,7 +60,7 @@ class PlantedFaults(Record):
                 measures = [check.specificity, *(check.sensitivity.get(kind) for kind in columns)]
                 detected.append([name, *map(_format, measures), format_number(check.ece)])
             title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues;"
-            title += " a finding has none"
+            title += " findings and code have none"
             yield Table(title, ("check", "specificity", *columns, "ECE"), detected)
         together = [
             [form, _format(whole.passed), _format(whole.blamed), format_number(whole.chance), format_number(whole.f1)]

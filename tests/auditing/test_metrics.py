@@ -164,15 +164,16 @@ def test_blame_is_compared_with_chance() -> None:
     )  # an unreadable check neither passes nor blames
 
 
-def test_a_finding_has_no_threshold() -> None:
+@pytest.mark.parametrize("form", ["finding", "code"])
+def test_a_verdict_has_no_threshold(form: Form) -> None:
     """An auditor that fails a fifth of clean plans, and three quarters of foreign ones."""
     found = []
     for number in range(80):
         known = {"sample": f"s{number}", "dialogue": f"d{number}", "stage": "psp"}
         own, foreign = (-1.0 if fails else 1.0 for fails in (number % 5 == 0, number % 4 > 0))
-        found += [Case.model_validate({**known, "scores": {"finding": own}})]
-        found += [Case.model_validate({**known, "fault": FOREIGN, "scores": {"finding": foreign}})]
-    check = measure_check(found, "psp", "finding", 0)
+        found += [Case.model_validate({**known, "scores": {form: own}})]
+        found += [Case.model_validate({**known, "fault": FOREIGN, "scores": {form: foreign}})]
+    check = measure_check(found, "psp", form, 0)
     assert check
     assert check.specificity
     assert check.specificity.value == pytest.approx(0.8, abs=0.1)
