@@ -108,7 +108,8 @@ def _auditor(settings: DoctorRunSettings, path: str, engine: Engine) -> Finding:
         plan_system(settings, load_corpus(settings.dataset))
     except MmergError as error:
         return "failed", f"{error.what}; {error.hint}"
-    return "ok", auditor.describe().replace("\n", "; ")
+    labels = f"labels calibrated on {auditor.labels.corpus}" if auditor.labels else ""
+    return "ok", "; ".join(filter(None, (*auditor.describe().splitlines(), labels)))
 
 
 def _run(probe: Callable[[], Finding]) -> Finding:

@@ -1,16 +1,17 @@
 """The form and threshold of each check. One half of the dialogues fits them, and the other gives the scores."""
 
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, isfinite
 
 import numpy as np
 
-from mmerg.auditing.faults import BY_CODE, FOREIGN, HOT, HUMAN, KINDS, WRONG, Case
+from mmerg.auditing.faults import FOREIGN, HOT, HUMAN, KINDS, ROLES, WRONG, Case
 from mmerg.auditing.metrics import (
     Scored,
     calibration_error,
     collect_scores,
+    fit_best_threshold,
     fit_evidence,
     fit_threshold,
     measure_auc,
@@ -20,7 +21,7 @@ from mmerg.auditing.metrics import (
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
-from mmerg.systems.system import Stage
+from mmerg.systems.system import Stage, System
 
 LEAST = 0.6  # a check is worth its calls if the lower bounds of its AUCs reach this: see `find_gates`
 
@@ -63,8 +64,10 @@ def measure_check(cases: Sequence[Case], stage: str, form: Form, seed: int) -> C
     threshold = fit_threshold(clean)
     if not isfinite(threshold):
         return None
-    if form in ("finding", "code"):
-        threshold = 0.0  # these are verdicts already; what code finds in unchanged outputs are real faults
+    if form == "finding":
+        threshold = 0.0  # a finding is a verdict already
+    elif form == "code":
+        threshold = fit_best_threshold(fit_clean, fit_faulty)
     slope, intercept = fit_evidence(fit_clean, fit_faulty)
     evidence = slope * np.concatenate([test_clean, test_faulty]) + intercept
     is_clean = np.repeat([True, False], [len(test_clean), len(test_faulty)])
@@ -89,47 +92,59 @@ def measure_check(cases: Sequence[Case], stage: str, form: Form, seed: int) -> C
     )
 
 
-def find_gates(cases: Sequence[Case], stage: str, form: Form) -> tuple[str, ...]:
-    """Returns the kinds of faults that a check must detect to be used; () if it cannot be shown to detect real ones.
+def find_gates(system: System, stage: Stage, form: Form) -> tuple[str, ...]:
+    """Returns the kinds of faults that a check must detect to be used; () if no real faults of the stage are known.
 
-    Foreign faults are never met in use, so they are not enough: forecasts have wrong ones too, and replies those that
-    code makes. A function finds what it was written for, and cannot know whether a reply belongs to the dialogue.
+    Foreign faults are never met in use, so a model must also detect wrong forecasts, or replies of another role. Code
+    finds what it was written for. For replies that is not whether they belong to the dialogue. Its gate is a refusal,
+    whose AUC shows how seldom it finds a fault in unchanged replies.
     """
-    of_stage = [case for case in cases if case.stage == stage]
-    made = tuple(kind for kind in BY_CODE if any(case.fault == kind for case in of_stage))
+    is_reply = stage.gives == system.result_symbol("response")
     if form == "code":
-        return made or (FOREIGN,)
-    real = (WRONG,) if any(case.right is not None for case in of_stage) else made
-    return (FOREIGN, *real) if real else ()
+        return ("refusal",) if is_reply else (FOREIGN,)
+    if stage.gives == system.result_symbol("emotion"):
+        return FOREIGN, WRONG
+    return (FOREIGN, ROLES) if is_reply else ()
 
 
-def choose_check(cases: Sequence[Case], stage: Stage, forms: Collection[Form], seed: int) -> Check:
+def choose_checks(
+    cases: Sequence[Case], system: System, stages: Sequence[Stage], forms: Mapping[str, Sequence[Form]], seed: int
+) -> dict[str, Check]:
+    """Chooses the check of each stage. forms: by stage, those that were measured, the cheapest first."""
+    gates = {stage.name: {form: find_gates(system, stage, form) for form in forms[stage.name]} for stage in stages}
+    return {stage.name: choose_check(cases, stage, gates[stage.name], seed) for stage in stages}
+
+
+def choose_check(cases: Sequence[Case], stage: Stage, gates: Mapping[Form, Sequence[str]], seed: int) -> Check:
     """Chooses a stage's check: the cheapest form whose AUC is within the interval of the best form. AUCs are those of
-    the fitting half, for the kind of `find_gates` on which a form is worst. The check has no form, and says why, if its
-    lower bounds on the held-out half do not reach `LEAST`. forms: the cheapest first."""
+    the fitting half, for the kind of fault on which a form is worst. The check has no form, and says why, if its lower
+    bounds on the held-out half do not reach `LEAST`. gates: by form, the cheapest first, the kinds that it must detect
+    (`find_gates`)."""
     fitting, _ = split_halves(cases, seed)
     checks: dict[Form, Check] = {}
     worst: dict[Form, Measure] = {}
-    for form in forms:
-        gates = find_gates(cases, stage.name, form)
-        aucs = [measure_auc(*split_sides(fitting, stage.name, form, kind), seed) for kind in gates]
-        gated = [auc for auc in aucs if auc]
-        check = measure_check(cases, stage.name, form, seed) if gated and len(gated) == len(gates) else None
-        if check and check.auc.keys() >= set(gates):
-            checks[form], worst[form] = check, min(gated, key=lambda auc: auc.value)
+    why = "no real faults of this stage are known" if gates else "no measured form applies to this stage"
+    for form, kinds in gates.items():
+        check = measure_check(cases, stage.name, form, seed)
+        aucs = {kind: measure_auc(*split_sides(fitting, stage.name, form, kind), seed) for kind in kinds}
+        measured = {kind: auc for kind, auc in aucs.items() if auc and check and kind in check.auc}
+        if missing := [kind for kind in kinds if kind not in measured]:
+            why = f"{form} lacks clean outputs, or faults of kind {', '.join(missing)}, in half of the dialogues"
+        elif check and measured:
+            checks[form], worst[form] = check, min(measured.values(), key=lambda auc: auc.value)
     if not checks:
-        no_faults = "the run has no real faults of this stage to measure a check with"
-        return Check(form=None, why=no_faults if forms else "no measured form applies to this stage")
+        return Check(form=None, why=why)
     best = max(worst, key=lambda form: worst[form].value)
     good = [form for form, auc in worst.items() if auc.low >= LEAST and auc.high >= worst[best].value]
-    check = checks[good[0] if good else best]
-    why = ""
-    for kind in find_gates(cases, stage.name, check.form) if check.form else ():
-        if (auc := check.auc[kind]).low < LEAST:
-            why = f"{check.form} has an AUC of {auc.value:.2f} on faults of kind {kind}, with a lower bound of"
-            why += f" {auc.low:.2f}, under {LEAST}"
-    decoys = stage.verdict.decoys if check.form == "comparison" else ()
-    return check.model_copy(update={"form": None, "why": why} if why else {"decoys": decoys})
+    chosen = good[0] if good else best
+    check = checks[chosen]
+    kind = min(gates[chosen], key=lambda kind: check.auc[kind].low)
+    if (auc := check.auc[kind]).low < LEAST:
+        what = f"{chosen} has an AUC of {auc.value:.2f} on held-out faults of kind {kind}"
+        return check.model_copy(
+            update={"form": None, "why": f"{what}, with a lower bound of {auc.low:.2f}, under {LEAST}"}
+        )
+    return check.model_copy(update={"decoys": stage.verdict.decoys if chosen == "comparison" else ()})
 
 
 def measure_auditor(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> AuditorMeasure | None:

@@ -36,8 +36,8 @@ FOREIGN, WRONG, FLIPPED, HOT, HUMAN, ROLES = "foreign", "wrong", "flipped", "hot
 BY_CODE: Mapping[str, Callable[[str, State], str]] = {
     "refusal": lambda *_: "I'm sorry, but I can't assist with that.",
     "phrase": lambda *_: "How can I help you today?",
-    "own name": lambda text, state: f"{text.rstrip('.!?… ')}, {state.scene.responder or 'you'}.",
-    "narration": lambda _, state: f"{state.scene.responder or 'The speaker'} looks away and says nothing.",
+    "own name": lambda text, state: state.scene.responder and f"{text.rstrip('.!?… ')}, {state.scene.responder}.",
+    "narration": lambda _, state: state.scene.responder and f"{state.scene.responder} looks away and says nothing.",
     "last turn": lambda _, state: state.scene.history[-1].text,
 }
 KINDS = (FOREIGN, WRONG, FLIPPED, HOT, HUMAN, ROLES, *BY_CODE)
@@ -102,7 +102,9 @@ class Auditing:
 
     def _make_faults(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output]]:
         """Yields the kinds and outputs of the faults of a stage. Skips those that the model cannot generate."""
-        if FOREIGN in self.kinds and (foreign := self.passes.draw_foreign(state, stage, self.seed)):
+        if FOREIGN in self.kinds and (
+            foreign := self.passes.draw_foreign(state, stage, result.gold_emotion, self.seed)
+        ):
             yield FOREIGN, foreign
         for kind, changed_stage, changed_state in self._change_inputs(state, stage, result.gold_emotion):
             if output := _call_or_none(partial(ask, changed_stage, changed_state, 0, candidate=Candidate(1))):

@@ -57,9 +57,9 @@ class FirstPasses:
         outputs = (self.read(first[dialogue]).state.get(stage.gives) for dialogue in sorted(self.decoys))
         return tuple(output.model_dump(mode="json") if isinstance(output, BaseModel) else output for output in outputs)
 
-    def draw_foreign(self, state: State, stage: Stage, seed: int) -> Output | None:
+    def draw_foreign(self, state: State, stage: Stage, gold: str | None, seed: int) -> Output | None:
         """Draws an output of `stage` from another dialogue. It differs from that in `state`; if it gives the emotion of
-        `system.result`, its emotion differs. Returns None if there is no such output."""
+        `system.result`, its emotion differs, and is not `gold`. Returns None if there is no such output."""
         path = self.system.result["emotion"] if self.system.result_symbol("emotion") == stage.gives else stage.gives
         sample = state.scene.id
         excluded = {self.dialogues.get(sample), *self.decoys}
@@ -67,7 +67,7 @@ class FirstPasses:
         random.Random(f"{seed} {stage.name} {sample!a}").shuffle(others)
         for other in others:
             foreign = self.read(other).state
-            if foreign.get_path(path) != state.get_path(path):
+            if foreign.get_path(path) not in (state.get_path(path), gold):
                 return foreign.get(stage.gives)
         return None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from rich.console import Console
 
-from mmerg.auditing.calibrate import choose_check, measure_auditor
+from mmerg.auditing.calibrate import choose_checks, measure_auditor
 from mmerg.auditing.faults import KINDS, Auditing, SampleAudit
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, find_dialogues
 from mmerg.auditing.planted import PLANTED, PlantedFaults, compute_aucs, compute_checks
@@ -108,7 +108,7 @@ def launch(
         out.print(table)
     out.print(escape(planted.worth.describe()))
     if calibrate:
-        checks = {stage.name: choose_check(cases, stage, stage_forms[stage.name], seed) for stage in stages}
+        checks = choose_checks(cases, prompts.system, stages, stage_forms, seed)
         auditor_file = update_auditor(
             calibrate,
             manifest.engine,

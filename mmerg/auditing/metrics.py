@@ -30,11 +30,12 @@ def collect_scores(cases: Iterable[Case], form: Form, unread: float) -> Scored:
 
 def split_sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tuple[Scored, Scored]:
     """Returns the scores of a stage's clean outputs, and those of its faulty outputs of a kind. A forecast that the
-    gold label contradicts is never clean."""
+    gold label contradicts is never clean; planted ones are then of the samples with a clean one alone."""
     cases = [case for case in cases if case.stage == stage]
     unchanged = [case for case in cases if not case.fault]
     clean = [case for case in unchanged if case.right is not False]
-    faulty = [case for case in cases if case.fault == kind]
+    with_clean = {case.sample for case in clean}
+    faulty = [case for case in cases if case.fault == kind and case.sample in with_clean]
     if kind == WRONG:
         clean, faulty = [case for case in clean if case.right], [case for case in unchanged if case.right is False]
     elif kind == HUMAN:
@@ -72,6 +73,13 @@ def measure_auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
 def fit_threshold(clean: Scored) -> float:
     """Fits the score from which outputs pass, so that at least `SPECIFICITY` of the clean ones do."""
     return float(np.quantile([score for score, _ in clean], 1 - SPECIFICITY, method="lower"))
+
+
+def fit_best_threshold(clean: Floats, faulty: Floats) -> float:
+    """Fits the score from which outputs pass, with the highest Youden's J: sensitivity + specificity - 1. It suits
+    scores of few values, as those of code, where `fit_threshold` may pass every output."""
+    candidates = np.unique(np.concatenate([clean, faulty]))
+    return float(max(candidates, key=lambda value: np.mean(clean >= value) - np.mean(faulty >= value)))
 
 
 def measure_share(cases: Iterable[tuple[bool, str]]) -> Measure | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mmerg.auditing.calibrate import AuditorMeasure, measure_auditor, measure_check
-from mmerg.auditing.faults import BY_CODE, KINDS, ROLES, Case
+from mmerg.auditing.faults import KINDS, Case
 from mmerg.auditing.metrics import SPECIFICITY, measure_auc, split_sides
 from mmerg.auditing.worth import Worth
 from mmerg.console.tables import NONE, Table, format_number
@@ -16,6 +16,7 @@ from mmerg.storage.record import Record, read_record
 from mmerg.systems.audit import Check, Measure
 
 PLANTED = "planted.json"
+COLUMNS = 4  # kinds of faults per table, so that it fits a terminal
 
 
 class PlantedFaults(Record):
@@ -44,29 +45,28 @@ class PlantedFaults(Record):
         return f"{checked}; {unread} of them have a check that cannot be read{failed}"
 
     def tables(self) -> Iterator[Table]:
-        """Yields tables of AUC and sensitivity by kind of fault, faults of replies apart; then of all checks
-        together."""
-        of_replies = [kind for kind in KINDS if kind == ROLES or kind in BY_CODE]
-        for kinds in ([kind for kind in KINDS if kind not in of_replies], of_replies):
-            columns = [kind for kind in kinds if any(kind in row for row in self.aucs.values())]
-            rows = {name: row for name, row in self.aucs.items() if row.keys() & set(columns)}
-            if not rows:
-                continue
-            aucs = [[name, *(_format(row.get(kind)) for kind in columns)] for name, row in rows.items()]
-            yield Table("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs)
-            checks = {name: self.checks[name] for name in rows if name in self.checks}
-            detected = []
-            for name, check in checks.items():
-                measures = [check.specificity, *(check.sensitivity.get(kind) for kind in columns)]
-                detected.append([name, *map(_format, measures), format_number(check.ece)])
-            title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues;"
-            title += " findings and code have none"
-            yield Table(title, ("check", "specificity", *columns, "ECE"), detected)
+        """Yields tables of AUC by kind of fault, thresholds, sensitivity by kind of fault, and all checks together. No
+        table has more than `COLUMNS` kinds."""
+        yield from _list_by_kind("AUC [95 %] by kind of fault; 0.5 is chance", self.aucs)
+        thresholds = [
+            [name, format_number(check.threshold), _format(check.specificity), format_number(check.ece)]
+            for name, check in self.checks.items()
+        ]
+        if thresholds:
+            title = (
+                f"thresholds for a specificity of {SPECIFICITY} (code: highest J; finding: none), fitted on half of the"
+            )
+            title += " dialogues and measured on the others"
+            yield Table(title, ("check", "threshold", "specificity", "ECE"), thresholds)
+        yield from _list_by_kind(
+            "sensitivity with these thresholds", {name: check.sensitivity for name, check in self.checks.items()}
+        )
         together = [
             [form, _format(whole.passed), _format(whole.blamed), format_number(whole.chance), format_number(whole.f1)]
             for form, whole in self.wholes.items()
         ]
-        yield Table("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together)
+        if together:
+            yield Table("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together)
 
 
 Forms = Mapping[str, Sequence[Form]]  # by stage
@@ -99,6 +99,19 @@ def compute_checks(
         if together := measure_auditor(cases, every_stage, seed):
             wholes[form] = together
     return checks, wholes
+
+
+def _list_by_kind(title: str, measures: Mapping[str, Mapping[str, Measure]]) -> Iterator[Table]:
+    """Yields tables with a row for each check and a column for each kind of fault."""
+    measured = [kind for kind in KINDS if any(kind in row for row in measures.values())]
+    for start in range(0, len(measured), COLUMNS):
+        kinds = measured[start : start + COLUMNS]
+        rows = {name: row for name, row in measures.items() if row.keys() & set(kinds)}
+        yield Table(
+            title,
+            ("check", *kinds),
+            [[name, *(_format(row.get(kind)) for kind in kinds)] for name, row in rows.items()],
+        )
 
 
 def _format(measure: Measure | None) -> str:

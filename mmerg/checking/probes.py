@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -43,7 +42,7 @@ UNBOUND = Bounds(frozenset(), {}, {})
 LEAST_QWEN = 1024  # tokens an image that llama.cpp requires in its log (tools/mtmd/clip.cpp, b10864)
 HELLO = "Say hello in one short sentence."
 UNFITTING = "Nineteen green ladders fell off the parliament."
-TINY = 1e-3  # a mean log-probability nearer to 0 means that a schema left no choice of tokens
+TINY = 1e-4  # a log-likelihood per character nearer to 0 means that a schema left no choice of tokens
 SLOW = 2.0  # tokens a second
 ENOUGH = 512  # tokens, for thoughts and a short text
 
@@ -113,30 +112,29 @@ def check_logprobs(backend: Backend) -> Finding:
 
 
 def check_likelihood(backend: Backend) -> Finding:
-    """Checks the log-probabilities of a given text, which is a completion of the prompt: they are below 0, nearer to
-    those of the completion than to those of a misfit, and above the latter. Only form=likelihood needs this."""
+    """Checks the log-likelihood of a given text, which is a completion of the prompt: it is below 0, above that of a
+    misfit, and nearer to that of the completion than to the misfit's. Only form=likelihood needs this. The tokens of a
+    given text may differ from those of a completion, so the sums are compared, per character of the text."""
     request = build_request(HELLO, num_predict=24)
     completion = backend.complete(request)
-    if not completion.text.strip() or not completion.logprobs:
+    text = completion.text.strip()
+    if not text or not completion.logprobs:
         return "open", "nothing to compare with: the completion has no log-probabilities"
     try:
-        texts = (completion.text.strip(), UNFITTING)
-        given, other = (
-            _mean_logprob(backend.complete(build_likelihood_request(request.messages, text))) for text in texts
-        )
+        scored = (backend.complete(build_likelihood_request(request.messages, it)) for it in (text, UNFITTING))
+        own, given, other = (_sum_logprobs(each) / len(each.text.strip()) for each in (completion, *scored))
     except SampleError as error:
         if error.failure is Failure.MODEL_NOT_LOADED:
             raise
         return "open", f"form=likelihood cannot be used: {error.what}"
-    own = _mean_logprob(completion)
-    what = f"log-probability per token: {own:.2f} as a completion, {given:.2f} as a text, {other:.2f} of a misfit"
+    what = f"{given:.2f} nats per character of a given text, {own:.2f} of it as a completion, {other:.2f} of a misfit"
     if not other < given < -TINY or abs(own - given) > given - other:
-        return "open", f"form=likelihood cannot be used: {what}; the server changes them for the schema"
+        return "open", f"form=likelihood cannot be used: {what}; a completion and the given text should be alike"
     return "ok", what
 
 
-def _mean_logprob(completion: Completion) -> float:
-    return fmean(token.logprob for token in completion.logprobs)
+def _sum_logprobs(completion: Completion) -> float:
+    return sum(token.logprob for token in completion.logprobs)
 
 
 def check_seeds(backend: Backend, sampling: Sampling) -> Finding:

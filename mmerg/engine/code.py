@@ -13,9 +13,9 @@ from rapidfuzz import fuzz
 from mmerg.engine.state import Output, State
 
 REFUSAL = re.compile(
-    r"\bI( am|'m|’m)? (cannot|can't|can’t|unable to|not able to) "
+    r"(\bI( am|'m|’m)? |^|[.!?,] )(cannot|can't|can’t|unable to|not able to) "
     r"(assist|fulfil|comply|provide|engage in|(help( you)? with|respond to|answer) (that|this|your))\b"
-    r"|\bas an? (ai|language model|assistant)\b",
+    r"|\bas an? (ai|language model)\b",
     re.IGNORECASE,
 )
 ASSISTANT = re.compile(

@@ -31,10 +31,14 @@ def announce(out: Console, plan: Plan, engine: Engine) -> None:
 def _list_remarks(plan: Plan, engine: Engine) -> Iterator[str]:
     corpus, wanted, dataset = plan.samples.corpus, plan.samples.wanted, plan.samples.dataset
     system, sources = plan.system.prompts.system, plan.system.sources
-    if plan.system.auditor:
+    if plan.system.auditor and plan.system.auditor.checks:
         yield plan.system.auditor.describe()
-    elif any(stage.label for stage in system.stages):
-        yield "label probabilities are not calibrated: mmerg audit RUN --labels FILE, then auditor=FILE"
+    for stage in system.stages:
+        if stage.prior:
+            yield f"{stage.name}: labels calibrated on {stage.prior.n} scenes of {stage.prior.corpus}"
+        elif stage.label:
+            how = "mmerg audit RUN --labels FILE with a run on another split, then auditor=FILE"
+            yield f"{stage.name}: label probabilities are not calibrated; to do so: {how}"
     if system.sees("V") and not engine.vision:
         yield "this model has no vision: it gets measured frame descriptions instead of images"
     turns = (turn for sample in wanted for turn in sample.scene.history[-plan.system.frames.last_turns :])

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
-from mmerg.runs.identity import CORPUS
+from mmerg.runs.identity import CORPUS, LABELS
 from mmerg.runs.manifest import Manifest, list_runs, read_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.emotions import accuracy
@@ -29,7 +29,7 @@ def compare_with_simple(path: Path, manifest: Manifest, results: Mapping[str, Re
             other = read_manifest(folder)
             same_corpus = other.identity.get(CORPUS) == manifest.identity.get(CORPUS)
             same_model = other.engine.digest == manifest.engine.digest
-            calibrated = bool(other.setting("auditor"))
+            calibrated = any(name.startswith(LABELS) for name in other.identity)
             is_simple = other.system == SIMPLE != manifest.system
             if is_simple and same_corpus and same_model and calibrated not in latest:
                 latest[calibrated] = folder, read_results(folder)

@@ -13,7 +13,7 @@ from mmerg.errors import ConfigError
 from mmerg.storage.record import Record, read_record, write_record
 from mmerg.systems.audit import Check, LabelPrior
 
-AGAIN = "calibrate it again: mmerg audit RUN --calibrate auditor.json"
+AGAIN = "measure it again: mmerg audit RUN --calibrate auditor.json, or --labels for label probabilities"
 
 
 class Auditor(Record):
@@ -36,22 +36,20 @@ class Auditor(Record):
         return [name for name, check in self.checks.items() if check.form]
 
     def describe(self) -> str:
-        """Describes the check of each stage and the label frequencies, and says if there is no audit loop."""
+        """Describes the check of each stage, and says if there is no audit loop."""
         lines = [
             f"{name}: {check.form} from {check.threshold:.3g}" if check.form else f"{name}: no check, as {check.why}"
             for name, check in self.checks.items()
         ]
         if self.checks and not self.checked:
             lines.append("no stage has a check, so runs have no audit loop")
-        if self.labels:
-            lines.append(f"labels: calibrated on {self.labels.n} scenes of {self.labels.corpus}")
         return "\n".join(lines)
 
     def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:
         """Raises ConfigError if the prompts differ from the measured ones."""
         changed = sorted(name for name, digest in prompts.items() if self.prompts.get(name) != digest)
         if changed:
-            what = f"the auditor was measured with other prompts: {', '.join(changed)}"
+            what = f"the auditor is of another system, or was measured with other prompts: {', '.join(changed)}"
             raise ConfigError(what, where=where, hint=AGAIN)
 
     def check_corpus(self, fingerprint: str, where: str) -> None:
@@ -75,12 +73,17 @@ class Auditor(Record):
 
 
 def update_auditor(path: Path, engine: Engine, prompts: Mapping[str, str], **measured: object) -> Auditor:
-    """Adds measurements to the file. Replaces those of another model. Raises ConfigError if the file is no auditor, and
-    RunError if it cannot be written."""
+    """Writes measurements to the file. Keeps other ones of the same model. Raises ConfigError if those are of another
+    system, and RunError if the file is no auditor or cannot be written."""
     fields = {"model": engine.model, "digest": engine.digest, "think": engine.think, "prompts": dict(prompts)}
     if path.exists():
         before = read_auditor(path)
-        if (before.digest, before.think) == (engine.digest, engine.think):
+        kept = [name for name in ("checks", "labels") if name not in measured and getattr(before, name)]
+        if kept and (before.digest, before.think) == (engine.digest, engine.think):
+            changed = sorted(name for name in prompts if before.prompts.get(name, prompts[name]) != prompts[name])
+            if changed:
+                what = f"the file has {kept[0]} of another system, or with other prompts: {', '.join(changed)}"
+                raise ConfigError(what, where=str(path), hint="write to another file")
             fields = {**dict(before), "prompts": {**before.prompts, **prompts}}
     auditor = Auditor.model_validate(fields | measured)
     write_record(path, auditor)
@@ -92,4 +95,5 @@ def read_auditor(path: Path) -> Auditor:
     try:
         return read_record(path, Auditor, AGAIN)
     except FileNotFoundError as error:
-        raise ConfigError("there is no such file", where=f"auditor={path}", hint=AGAIN) from error
+        hint = "correct the path, or write the file: mmerg audit RUN --calibrate FILE, or --labels FILE"
+        raise ConfigError("there is no such file", where=f"auditor={path}", hint=hint) from error

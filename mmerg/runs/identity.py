@@ -41,7 +41,7 @@ from mmerg.systems.system import System
 
 Digests = dict[str, str]  # keyed by the names above
 CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", "auditor"
-PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
+PROMPT, OUTPUT, SOURCE, MEMORY, LABELS = "prompt ", "output ", "source ", "memory ", "labels "
 RUNTIME_KEYS = tuple(
     dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME_ONLY))
 )
@@ -95,7 +95,7 @@ def digest_system(system: System, templates: Mapping[str, str]) -> Digests:
         if agent.function:
             _add_code(digests, f"stage {agent.name}", agent.function)
         if agent.prior:
-            digests[f"labels {agent.name}"] = _sha256(agent.prior.model_dump_json())
+            digests[f"{LABELS}{agent.name}"] = _sha256(agent.prior.model_dump_json())
         if agent.verdict.form == "code":
             for check in agent.code:
                 _add_code(digests, f"code {agent.name}", check)

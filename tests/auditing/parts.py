@@ -55,6 +55,8 @@ def answer_with(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
             )
         if "response" in fields:
             return json.dumps({"emotion": emotion, "response": text})
+        if not fields and "What does Ana say next?" in prompt:  # roles are swapped
+            return "Where are they?"
         if not fields:
             return f"I hear you, {text}."
         planted = ([mark != dialogue for mark in others] + [True])[: len(fields)]  # a reply made by code has no mark

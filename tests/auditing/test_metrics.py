@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from mmerg.auditing.calibrate import choose_check, find_gates, measure_auditor, measure_check
-from mmerg.auditing.faults import FLIPPED, FOREIGN, WRONG, Case
+from mmerg.auditing.faults import FLIPPED, FOREIGN, ROLES, WRONG, Case
 from mmerg.auditing.metrics import Scored, calibration_error, fit_evidence, measure_auc, split_sides
 from mmerg.auditing.worth import Worth
 from mmerg.scoring.metric import Floats
 from mmerg.settings.model import Form
 from mmerg.systems.audit import Check, Measure
 from mmerg.systems.system import Stage
+from tests.engine.parts import merg
 
 
 def outputs(scores: Floats, per_dialogue: int = 1) -> Scored:
@@ -92,7 +93,7 @@ def test_a_threshold_keeps_its_specificity_on_held_out_dialogues() -> None:
     ("real", "form", "why"),
     [
         (3.0, "likelihood", "^$"),
-        (0.0, None, r"has an AUC of 0\.\d\d on faults of kind (wrong|foreign), with a lower bound of 0\."),
+        (0.0, None, r"has an AUC of 0\.\d\d on held-out faults of kind (wrong|foreign), with a lower bound of 0\."),
     ],
 )
 def test_a_form_that_misses_foreign_or_wrong_outputs_is_not_used(real: float, form: Form | None, why: str) -> None:
@@ -101,7 +102,8 @@ def test_a_form_that_misses_foreign_or_wrong_outputs_is_not_used(real: float, fo
         "odds": {FOREIGN: 0.4, WRONG: 0.4},
         "finding": {FOREIGN: 9.0, WRONG: real},  # as good, but more expensive
     }
-    found = choose_check([*cases(120, lifts)], Stage("caef", "e", ()), ["likelihood", "odds", "finding"], 0)
+    gates: dict[Form, tuple[str, ...]] = dict.fromkeys(("likelihood", "odds", "finding"), (FOREIGN, WRONG))
+    found = choose_check([*cases(120, lifts)], Stage("caef", "e", ()), gates, 0)
     assert found.form == form
     assert re.search(why, found.why)
     assert FOREIGN in found.auc
@@ -116,22 +118,31 @@ def test_a_forecast_that_the_gold_label_contradicts_is_not_clean() -> None:
     ]
     found = [case.model_copy(update={"right": None}) if case.fault else case for case in found]
     clean, foreign = split_sides(found, "caef", "odds", FOREIGN)
-    assert ([dialogue for _, dialogue in clean], len(foreign)) == (["d0", "d2"], 3)
+    assert [dialogue for _, dialogue in clean] == [dialogue for _, dialogue in foreign] == ["d0", "d2"]
     clean, wrong = split_sides(found, "caef", "odds", WRONG)
     assert ([dialogue for _, dialogue in clean], [dialogue for _, dialogue in wrong]) == (["d0"], ["d1"])
 
 
 def test_a_check_must_detect_real_faults() -> None:
-    def case(stage: str, fault: str = "", right: bool | None = None) -> Case:
-        return Case(sample="s", dialogue="d", stage=stage, fault=fault, right=right, scores={})
+    """No faults of evidence and plans are known to be real."""
+    mpa, caef, psp, sgrg = merg().stages
+    assert find_gates(merg(), mpa, "likelihood") == find_gates(merg(), psp, "odds") == ()
+    assert find_gates(merg(), caef, "likelihood") == (FOREIGN, WRONG)
+    assert find_gates(merg(), sgrg, "finding") == (FOREIGN, ROLES)
+    assert (find_gates(merg(), mpa, "code"), find_gates(merg(), sgrg, "code")) == ((FOREIGN,), ("refusal",))
 
-    found = [case("psp"), case("psp", FOREIGN), case("caef", right=True), case("caef", FOREIGN)]
-    found += [case("sgrg"), case("sgrg", FOREIGN), case("sgrg", "refusal")]
-    assert find_gates(found, "psp", "likelihood") == ()  # nothing is known of the plans of a run
-    assert find_gates(found, "caef", "likelihood") == (FOREIGN, WRONG)
-    assert find_gates(found, "sgrg", "odds") == (FOREIGN, "refusal")
-    assert find_gates(found, "sgrg", "code") == ("refusal",)
-    assert find_gates(found, "psp", "code") == (FOREIGN,)
+
+@pytest.mark.parametrize(
+    ("gates", "why"),
+    [
+        ({"odds": (FOREIGN, ROLES)}, "odds lacks clean outputs, or faults of kind roles, in half of the dialogues"),
+        ({"odds": ()}, "no real faults of this stage are known"),
+        ({}, "no measured form applies to this stage"),
+    ],
+)
+def test_a_stage_without_measured_faults_gets_no_check(gates: dict[Form, tuple[str, ...]], why: str) -> None:
+    found = choose_check([*cases(40, {"odds": {FOREIGN: 9.0, WRONG: 9.0}})], Stage("caef", "e", ()), gates, 0)
+    assert (found.form, found.why) == (None, why)
 
 
 def test_blame_is_compared_with_chance() -> None:

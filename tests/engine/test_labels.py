@@ -157,7 +157,7 @@ def test_labels_are_calibrated_on_another_split(tmp_path: Path, capsys: pytest.C
     again = launch(parse_settings(*given, f"auditor={file}"))
     assert again.run != ended.run
     shown = capsys.readouterr().out
-    assert f"labels: calibrated on {prior.n} scenes of" in shown
+    assert f"label: labels calibrated on {prior.n} scenes of" in shown
     assert "no audit loop" not in shown
     with pytest.raises(ConfigError, match="measured with other prompts: stage label"):
         launch(parse_settings(*given[:3], *given[4:], f"auditor={file}"))

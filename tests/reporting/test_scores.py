@@ -49,7 +49,7 @@ def test_a_run_is_compared_with_the_simple_choice(tmp_path: Path) -> None:
     )
     page = " ".join(read(own / "report" / "index.html").split())
     assert f"Against <bdi>simple</bdi>, one reply with a label read from uncalibrated probabilities, {words}" in page
-    build_run(tmp_path / "fitted", simple, system="one_pass_calibrated", config={"auditor": "auditor.json"})
+    build_run(tmp_path / "fitted", simple, system="one_pass_calibrated", parts=["labels label"])
     assert RunPages(without).simple == {}
     assert main([str(own), str(without)]) == 0
     page = " ".join(read(choose_folder([own, without]) / "index.html").split())

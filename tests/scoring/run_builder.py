@@ -63,13 +63,15 @@ def make_manifest(
     system: str = "merg",
     model: str = "tiny",
     identity: str = "same",
+    parts: Sequence[str] = (),
     labels: Sequence[str] = LABELS,
     config: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """Makes the manifest of a run with these results. samples: the protocol's n. config: overrides settings."""
+    """Makes the manifest of a run with these results. samples: the protocol's n. parts: more parts of the
+    identity. config: overrides settings."""
     n = len(results) if samples is None else samples
     node = json.loads(_merg()) | {"name": system}
-    parts = ("config", "corpus", "clips", "engine", "prompt mpa.j2")
+    parts = ("config", "corpus", "clips", "engine", "prompt mpa.j2", *parts)
     settings = {"dataset": {"name": corpus}, "system": node, "backbone": {"name": model}, "seed": 0}
     described = protocol or f"targets=last emotions=all, n={n}"
     return Manifest(

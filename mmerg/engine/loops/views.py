@@ -27,7 +27,7 @@ TURNS = 2  # the turns that the view last_turns shows
 
 
 def make_views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Stage, State]]:
-    """Yields `system.max_views` views of a stage: the name of the view, and the changed stage and state."""
+    """Yields at most `system.max_views` views of a stage: the name of the view, and the changed stage and state."""
     previous = [symbol for symbol, _ in state.outputs if symbol in stage.sees][-1:]
     chooses_emotion = stage.output is not None and "emotion" in find_vocabularies(stage.output)
     has_effect = {
