@@ -18,7 +18,7 @@ from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.settings.model import Form
-from mmerg.systems.audit import Check
+from mmerg.systems.audit import Check, LabelPrior
 from tests.auditing.parts import (
     DIALOGUES,
     FOREIGN_ONLY,
@@ -71,7 +71,7 @@ def test_every_kind_of_fault_is_measured_in_every_form(tmp_path: Path) -> None:
         return right(body)
 
     with scripted_ollama(answer=answer, logprob=score_fit) as server:
-        path = run(tmp_path, server.url)
+        path = run(tmp_path, server.url, "dataset.labels=[joy,anger,sadness]")
         assert main([str(path)]) == 0
     planted = read_faults(path)
     kinds = {stage: {case.fault for case in planted.cases if case.stage == stage} for stage in STAGES}
@@ -91,7 +91,7 @@ def test_every_kind_of_fault_is_measured_in_every_form(tmp_path: Path) -> None:
     assert value["caef likelihood"][WRONG] == value["caef likelihood"][FLIPPED] == 0.5  # they fit their scene too
     choices = [field["enum"] for schema in schemas for name, field in schema.items() if name.endswith("emotion")]
     assert sum(len(labels) == 1 for labels in choices) == dialogues - decoys  # a flipped forecast has no other choice
-    assert ["joy"] not in choices  # the gold label is no fault
+    assert ["joy"] not in choices  # the gold label is no fault; two of these samples would draw it
     assert [value["sgrg code"][kind] for kind in BY_CODE] == [1, 1, 1, 1, 0.5]  # the last turn has a single word
 
 
@@ -150,6 +150,20 @@ def test_a_check_by_code_is_refused_with_other_functions(tmp_path: Path) -> None
             plan_prompts(settings_of_run(*given, f"auditor={file}", other))
     named = plan_run(settings_of_run(*given, "system=one_pass", f"auditor={file}"))  # as in a sweep over systems
     assert "has no effect: system=one_pass has no auditor" in named.note
+
+
+def test_a_file_holds_measurements_of_one_system(tmp_path: Path) -> None:
+    file = tmp_path / "auditor.json"
+    prior = LabelPrior(corpus="demo", fingerprint="f", n=2, mean={"joy": -1.0}, counts={"joy": 2})
+    update_auditor(file, ENGINE, {"prompt shared.j2": "a"}, checks={"mpa": Check(form="code")})
+    both = update_auditor(file, ENGINE, {"prompt shared.j2": "a", "stage label": "b"}, labels=prior)
+    assert both.checks
+    assert both.labels == prior
+    with pytest.raises(ConfigError, match=r"has checks of another system, or with other prompts: prompt shared\.j2"):
+        update_auditor(file, ENGINE, {"prompt shared.j2": "c"}, labels=prior)
+    assert read_auditor(file) == both
+    other = ENGINE.model_copy(update={"digest": "e"})
+    assert not update_auditor(file, other, {"prompt shared.j2": "c"}, labels=prior).checks
 
 
 def test_an_auditor_measured_without_thinking_is_refused_with_it(tmp_path: Path) -> None:
