@@ -24,10 +24,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for option, names, metavar in (("--forms", FORMS, "FORM"), ("--faults", KINDS, "FAULT")):
         text = f"default: all ({', '.join(names)})"
         parser.add_argument(option, nargs="+", choices=names, default=names, metavar=metavar, help=text)
-    parser.add_argument("--calibrate", type=Path, metavar="FILE", help="write the best checks to FILE")
+    target = parser.add_mutually_exclusive_group()
+    target.add_argument("--calibrate", type=Path, metavar="FILE", help="write the best checks to FILE")
     parser.add_argument("--host", nargs="+", metavar="URL", default=[], help="hosts, if not those of the run")
     calibrate = "calibrate the run's label probabilities and write them to FILE, without any call"
-    parser.add_argument("--labels", type=Path, metavar="FILE", help=calibrate)
+    target.add_argument("--labels", type=Path, metavar="FILE", help=calibrate)
     given = parser.parse_args(argv)
 
     def command() -> int:

@@ -95,7 +95,10 @@ def scripted_ollama(
             words = re.findall(r"\s*\S+", text) if body.get("logprobs") else []
             tokens: list[dict[str, Any]] = [{"token": word, "logprob": logprob(body, text)} for word in words]
             if body.get("top_logprobs"):
-                tokens = [{**token, "top_logprobs": [token]} for token in tokens]
+                tokens = [
+                    {**token, "top_logprobs": [token, {"token": "~", "logprob": token["logprob"] - 2}]}
+                    for token in tokens
+                ]
             chunk = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
             done = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
             self._send(chunk, done, dies=state.dies)

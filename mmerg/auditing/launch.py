@@ -28,7 +28,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.plan import plan_prompts
-from mmerg.runs.auditor import update_auditor
+from mmerg.runs.auditor import Auditor, read_kept, update_auditor
 from mmerg.runs.config_diff import describe_changes
 from mmerg.runs.folder import read_results
 from mmerg.runs.identity import CORPUS, replace_runtime_settings
@@ -39,7 +39,7 @@ from mmerg.storage.files import describe_error
 from mmerg.storage.record import write_record
 from mmerg.systems.audit import Check
 from mmerg.systems.check import find_form_problem
-from mmerg.systems.system import FINDING, Stage
+from mmerg.systems.system import FINDING, Stage, System
 
 DECOYS = 2  # dialogues with the outputs that form=comparison compares with
 
@@ -62,6 +62,8 @@ def launch(
     manifest, results = read_manifest(run), read_results(run)
     settings = restore_settings(run, manifest, hosts)
     auditor = _find_auditor(run, plan_prompts(settings), manifest)
+    if calibrate:
+        read_kept(calibrate, manifest.engine, _plan_findings(settings).compute_check_digests(), {"checks"})
     dialogues = find_dialogues(run, results)
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n includes the samples of a smaller one
@@ -86,8 +88,8 @@ def launch(
     cases = [case for audit in sorted(audits, key=lambda audit: audit.id) for case in audit.cases]
     aucs = compute_aucs(cases, stage_forms, seed)
     if not aucs:
-        what = "there is no fault to measure: each stage gave the same output, or emotion, in every dialogue"
-        raise RunError(what, where=str(run), hint="use a run of more dialogues")
+        what = "no form measures one of the faults, or each stage gave the same output, or emotion, in every dialogue"
+        raise RunError(what, where=str(run), hint="give more --forms and --faults, or use a run of more dialogues")
     checks, wholes = compute_checks(cases, stage_forms, seed)
     planted = PlantedFaults(
         run=RunRef(run, manifest).run,
@@ -119,19 +121,24 @@ def launch(
             fingerprint=manifest.identity[CORPUS],
             checks=checks,
         )
-        out.print(escape(auditor_file.describe()))
-        if together := measure_auditor(cases, checks, seed):
-            out.print(f"with these checks: F1 {together.f1:.2f}, {together.blamed.value:.2f} of faults blamed")
-        emotion = prompts.system.result_symbol("emotion")
-        forecast = next((checks[stage.name] for stage in stages if stage.gives == emotion), None)
-        if forecast and forecast.form:
-            out.print(escape(f"with this check of the forecast: {planted.worth.describe(forecast)}"))
+        _print_auditor(out, auditor_file, planted, prompts.system)
         out.print(escape(str(calibrate)), soft_wrap=True)
     if failed:
         first = failed[0]
         out.print(escape(f"the same command retries samples that failed, first {first.id}: {first.failure_text}"))
     out.print(escape(str(run / PLANTED)), soft_wrap=True)
     return 1 if failed else 0
+
+
+def _print_auditor(out: Console, auditor: Auditor, planted: PlantedFaults, system: System) -> None:
+    """Prints the chosen checks, and what they are worth together."""
+    out.print(escape(auditor.describe()))
+    if auditor.checked and (together := measure_auditor(planted.cases, auditor.checks, auditor.seed)):
+        out.print(f"with these checks: F1 {together.f1:.2f}, {together.blamed.value:.2f} of faults blamed")
+    emotion = system.result_symbol("emotion")
+    forecast = next((auditor.checks[stage.name] for stage in system.stages if stage.gives == emotion), None)
+    if forecast and forecast.form:
+        out.print(escape(f"with this check of the forecast: {planted.worth.describe(forecast)}"))
 
 
 def _audit_samples(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console) -> list[SampleAudit]:

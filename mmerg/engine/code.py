@@ -23,7 +23,7 @@ ASSISTANT = re.compile(
     r"|\bfeel free to\b|\bi('|’)?m here to (help|assist)\b|\bis there anything (else )?i can\b",
     re.IGNORECASE,
 )
-OWN_INTRODUCTION = r"(?<!i'm )(?<!i’m )(?<!i am )(?<!name is )(?<!name's )(?<!it's )"
+OWN_INTRODUCTION = r"(?<![Ii]'m )(?<![Ii]’m )(?<![Ii] am )(?<!name is )(?<!name's )(?<![Ii]t's )"
 COPIED = 85.0  # similarity, of 100, from which two texts are the same line
 
 
@@ -36,8 +36,8 @@ def reply_faults(output: Output, state: State) -> dict[str, float]:
         "an assistant's refusal": bool(REFUSAL.search(text)),
         "an assistant's phrase": bool(ASSISTANT.search(text)),
         "a narration": any(_narrates(text, name) for name in {me, *others} if name),
-        f"{me} speaks to {me}": bool(me)
-        and bool(re.search(rf"{OWN_INTRODUCTION}\b{re.escape(me)}\b(?=[,.!?]|$)", text, re.IGNORECASE)),
+        f"{me} speaks to {me}": len(me) > 1
+        and bool(re.search(rf"{OWN_INTRODUCTION}(?<!\w){re.escape(me)}(?!\w)(?=[,.!?]|$)", text)),
     }
     for turn in scene.history:
         if len(text.split()) > 2 and fuzz.ratio(text.lower(), turn.text.lower()) > COPIED:
@@ -61,7 +61,7 @@ def cues_not_in_turn(output: Output, state: State) -> dict[str, float]:
 def _narrates(text: str, name: str) -> bool:
     """Returns True if a text begins with narration: "Ross looks …", "Ross's face …"."""
     tells = r"('s|’s)? (face|eyes|voice|is|was|seems|looks|feels|smiles|nods|sighs|takes|turns|thinks|says)\b"
-    return bool(re.match(re.escape(name) + tells, text.strip(), re.IGNORECASE))
+    return bool(re.match(re.escape(name) + tells, text.strip()))
 
 
 def _words(text: str) -> list[str]:

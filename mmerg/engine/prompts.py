@@ -154,8 +154,9 @@ class Prompts:
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
         by_code = replace(system, stages=tuple(replace(stage, verdict=Check(form="code")) for stage in system.stages))
         digests = digest_system(by_code, self._sources)
+        auditor_sees = system.auditor.sees if system.auditor else ()
         for stage in system.stages:
-            seen = ", ".join(stage.sees)
+            seen = f"{', '.join(stage.sees)}; auditor sees {', '.join(auditor_sees)}; of {self.emotion_of}"
             code = ", ".join(unwrap_callable(check).__qualname__ for check in stage.code)
             choices = f"cites {stage.cite_last}; {stage.orders} orders, {system.label_order}; {dict(system.vocabulary)}"
             name = f"stage {stage.name}"

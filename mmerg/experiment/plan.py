@@ -279,8 +279,8 @@ def plan_prompts(settings: RunSettings) -> Prompts:
         if system.loop == "refine":
             what = "loop=refine uses free-text feedback, so measured checks have no effect"
             raise ConfigError(what, where=f"auditor={settings.auditor}", hint="remove auditor=…, or use another system")
-        prompts = Prompts(prompts.system.with_checks(auditor.checks), emotion_of)
         auditor.check_prompts(prompts.compute_check_digests(), f"auditor={settings.auditor}")
+        prompts = Prompts(prompts.system.with_checks(auditor.checks), emotion_of)
     return prompts
 
 

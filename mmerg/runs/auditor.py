@@ -3,7 +3,7 @@
 A run with `auditor=auditor.json` uses them, and refuses them for another model, other prompts or other stages.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 
 from pydantic import Field
@@ -73,21 +73,29 @@ class Auditor(Record):
 
 
 def update_auditor(path: Path, engine: Engine, prompts: Mapping[str, str], **measured: object) -> Auditor:
-    """Writes measurements to the file. Keeps other ones of the same model. Raises ConfigError if those are of another
-    system, and RunError if the file is no auditor or cannot be written."""
+    """Writes measurements to the file, and keeps other ones of the same model. Raises ConfigError and RunError as
+    `read_kept` does, and RunError if the file cannot be written."""
     fields = {"model": engine.model, "digest": engine.digest, "think": engine.think, "prompts": dict(prompts)}
-    if path.exists():
-        before = read_auditor(path)
-        kept = [name for name in ("checks", "labels") if name not in measured and getattr(before, name)]
-        if kept and (before.digest, before.think) == (engine.digest, engine.think):
-            changed = sorted(name for name in prompts if before.prompts.get(name, prompts[name]) != prompts[name])
-            if changed:
-                what = f"the file has {kept[0]} of another system, or with other prompts: {', '.join(changed)}"
-                raise ConfigError(what, where=str(path), hint="write to another file")
-            fields = {**dict(before), "prompts": {**before.prompts, **prompts}}
+    if kept := read_kept(path, engine, prompts, measured.keys()):
+        fields = {**dict(kept), "prompts": {**kept.prompts, **prompts}}
     auditor = Auditor.model_validate(fields | measured)
     write_record(path, auditor)
     return auditor
+
+
+def read_kept(path: Path, engine: Engine, prompts: Mapping[str, str], replaced: Set[str]) -> Auditor | None:
+    """Reads the auditor in a file that gets new checks or labels (`replaced`); None if nothing in it is kept. Raises
+    ConfigError if what is kept is of another system, and RunError if the file is no auditor."""
+    if not path.exists():
+        return None
+    before = read_record(path, Auditor, "delete it, or write to another file")
+    kept = [name for name in ("checks", "labels") if name not in replaced and getattr(before, name)]
+    if not kept or (before.digest, before.think) != (engine.digest, engine.think):
+        return None
+    if changed := sorted(name for name in prompts if before.prompts.get(name, prompts[name]) != prompts[name]):
+        what = f"the file has {kept[0]} of another system, or with other prompts: {', '.join(changed)}"
+        raise ConfigError(what, where=str(path), hint="write to another file")
+    return before
 
 
 def read_auditor(path: Path) -> Auditor:

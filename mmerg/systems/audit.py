@@ -11,7 +11,7 @@ from functools import cache
 from math import log
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, create_model, model_validator
+from pydantic import BaseModel, Field, FiniteFloat, create_model, model_validator
 
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
@@ -59,9 +59,9 @@ class Check(Record):
 
     form: Form | None = "finding"  # None if no form detects the stage's faults better than chance; then `why` says so
     why: str = ""
-    threshold: float = 0.0  # a score below it fails
-    slope: float | None = None  # None if not measured
-    intercept: float = 0.0
+    threshold: FiniteFloat = 0.0  # a score below it fails
+    slope: FiniteFloat | None = None  # None if not measured
+    intercept: FiniteFloat = 0.0
     auc: dict[str, Measure] = Field(default_factory=dict)  # by kind of fault
     specificity: Measure | None = None
     sensitivity: dict[str, Measure] = Field(default_factory=dict)  # by kind of fault

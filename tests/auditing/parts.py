@@ -33,7 +33,7 @@ def answer_with(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
     def answer(body: dict[str, Any]) -> str:  # noqa: PLR0911 - one return per kind of request
         prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
         dialogue, *others = MARK.findall(prompt) or ["d0"]  # the doctor's requests have no mark
-        if "its number alone" in prompt:
+        if "its number only" in prompt:
             return "1" if re.search(rf"^1: .*mark-{dialogue}\b", prompt, re.MULTILINE) else "2"
         if "Answer with one word" in prompt:
             return "true" if set(others) <= {dialogue} else "false"

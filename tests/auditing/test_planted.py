@@ -87,7 +87,8 @@ def test_every_kind_of_fault_is_measured_in_every_form(tmp_path: Path) -> None:
     rest = {"likelihood", "odds", "comparison", "finding"}
     assert forms == {"mpa": {"code", *rest}, "caef": rest, "psp": rest, "sgrg": {"code", *rest}}
     value = {name: {kind: auc.value for kind, auc in row.items()} for name, row in planted.aucs.items()}
-    assert [value[f"{stage} likelihood"][FOREIGN] for stage in STAGES] == [1] * 4
+    for form in ("likelihood", "comparison", "finding"):
+        assert [value[f"{stage} {form}"][FOREIGN] for stage in STAGES] == [1] * 4
     assert value["caef likelihood"][WRONG] == value["caef likelihood"][FLIPPED] == 0.5  # they fit their scene too
     choices = [field["enum"] for schema in schemas for name, field in schema.items() if name.endswith("emotion")]
     assert sum(len(labels) == 1 for labels in choices) == dialogues - decoys  # a flipped forecast has no other choice
@@ -145,6 +146,8 @@ def test_a_check_by_code_is_refused_with_other_functions(tmp_path: Path) -> None
         ("mpa", "system.stages.mpa.cite_last=2"),
         ("caef", "system.label_order=corpus"),
         ("psp", "system.vocabulary.tone=[calm,blunt]"),
+        ("psp", "system.auditor.sees=[D,E,e,P,R]"),
+        ("caef", "dataset.emotion_of=speaker"),
     ):
         with pytest.raises(ConfigError, match=f"measured with other prompts: .*stage {stage}"):
             plan_prompts(settings_of_run(*given, f"auditor={file}", other))

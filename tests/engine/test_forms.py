@@ -84,12 +84,26 @@ def run_audit(system: System, script: Any, state: State) -> tuple[Audit, Scripte
         ("I can't help but feel sorry for her.", ""),
         ("I can't help it, I can't answer the phone.", ""),
         ("I'm here to listen.", ""),
+        ("Sorry, can't help with that.", "an assistant's refusal"),
         ("I'm Ben, and I can't believe it, Ana. How can you help?", ""),
         ("Oh no.", ""),
     ],
 )
 def test_code_finds_faults_in_a_reply(reply: str, found: str) -> None:
     assert ", ".join(reply_faults(reply, State(SCENE))) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "found"),
+    [
+        ("Will", "I promise I will.", ""),
+        ("Joy", "That must fill you with joy!", ""),
+        ("A", "You got an A!", ""),
+        ("Dr. K.", "Don't worry, Dr. K., it is fine.", "Dr. K. speaks to Dr. K."),
+    ],
+)
+def test_a_name_that_is_a_word_is_no_fault(name: str, reply: str, found: str) -> None:
+    assert ", ".join(reply_faults(reply, State(replace(SCENE, responder=name)))) == found
 
 
 def test_code_finds_cues_of_another_turn() -> None:
