@@ -125,7 +125,7 @@ def choose_check(cases: Sequence[Case], stage: Stage, gates: Mapping[Form, Seque
     worst: dict[Form, Measure] = {}
     why = "no real faults of this stage are known" if gates else "no measured form applies to this stage"
     for form, kinds in gates.items():
-        check = measure_check(cases, stage.name, form, seed)
+        check = measure_check(cases, stage.name, form, seed) if kinds else None
         aucs = {kind: measure_auc(*split_sides(fitting, stage.name, form, kind), seed) for kind in kinds}
         measured = {kind: auc for kind, auc in aucs.items() if auc and check and kind in check.auc}
         if missing := [kind for kind in kinds if kind not in measured]:

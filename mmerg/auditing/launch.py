@@ -62,14 +62,15 @@ def launch(
     manifest, results = read_manifest(run), read_results(run)
     settings = restore_settings(run, manifest, hosts)
     auditor = _find_auditor(run, plan_prompts(settings), manifest)
+    prompts, backbone = _plan_findings(settings), BackbonePlan.from_settings(settings)
+    digests = prompts.compute_check_digests()
     if calibrate:
-        read_kept(calibrate, manifest.engine, _plan_findings(settings).compute_check_digests(), {"checks"})
+        read_kept(calibrate, manifest.engine, digests, {"checks"})
     dialogues = find_dialogues(run, results)
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n includes the samples of a smaller one
     decoys = _choose_decoys(samples, dialogues) if "comparison" in forms else set[str]()
     chosen = [sample for sample in samples if dialogues[sample] not in decoys][:n]
-    prompts, backbone = _plan_findings(settings), BackbonePlan.from_settings(settings)
     passes = FirstPasses(run, prompts.system, dialogues, decoys)
     stages = [
         replace(stage, verdict=Check(decoys=passes.read_decoys(stage) if decoys else ()))
@@ -114,7 +115,7 @@ def launch(
         auditor_file = update_auditor(
             calibrate,
             manifest.engine,
-            prompts.compute_check_digests(),
+            digests,
             run=planted.run,
             dialogues=len({case.dialogue for case in cases}),
             seed=seed,

@@ -54,9 +54,9 @@ class PlantedFaults(Record):
         ]
         if thresholds:
             title = (
-                f"thresholds for a specificity of {SPECIFICITY} (code: highest J; finding: none), fitted on half of the"
+                f"thresholds for a specificity of {SPECIFICITY} (code: highest J; finding: none), fitted on half of "
+                "the dialogues and measured on the others"
             )
-            title += " dialogues and measured on the others"
             yield Table(title, ("check", "threshold", "specificity", "ECE"), thresholds)
         yield from _list_by_kind(
             "sensitivity with these thresholds", {name: check.sensitivity for name, check in self.checks.items()}

@@ -176,7 +176,7 @@ def test_blame_is_compared_with_chance() -> None:
 
 
 @pytest.mark.parametrize("form", ["finding", "code"])
-def test_a_verdict_has_no_threshold(form: Form) -> None:
+def test_a_check_of_two_values_keeps_its_verdicts(form: Form) -> None:
     """An auditor that fails a fifth of clean plans, and three quarters of foreign ones."""
     found = []
     for number in range(80):

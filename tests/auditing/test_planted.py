@@ -226,7 +226,7 @@ def test_the_worth_of_a_loop_is_measured_on_its_passes(tmp_path: Path) -> None:
 def test_a_rerun_without_a_better_view_counts_as_a_rerun(tmp_path: Path) -> None:
     corpus(tmp_path / "data")
     with scripted_ollama(answer=answer_with(lambda planted: [True] * len(planted))) as server:
-        path = run(tmp_path, server.url, "system.rerun=view", "system.stages.mpa.form=finding")
+        path = run(tmp_path, server.url, "system.rerun=view")
         assert main([str(path), *FOREIGN_ONLY, "--n", "2"]) == 0
     shares, results = read_faults(path).worth.shares, read_results(path).values()
     assert {result.ended for result in results} == {"idle"}
